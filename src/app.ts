@@ -168,7 +168,9 @@ export function createApp(options: AppOptions): App {
   })
   const snapshot = () => store.catalog.snapshot()
   const files = sourceFilesOf(settings)
-  const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging, files })
+  const opened = dataSourcesOf({ guard, staging: store.staging, files })
+  const sources = options.sources ?? opened
+  store.copies.connect(opened)
   const syncSources = sourceKeeperOf({
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
@@ -193,6 +195,7 @@ export function createApp(options: AppOptions): App {
     checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
     checkServerAddress: (url) => checkNamedAddress(url, guard),
     reembeddings: reembedding,
+    storages: store.copies,
     engine: store.engine,
     ...ports,
     nearest: countedSearches(vectorCaches, measurements),
@@ -315,7 +318,7 @@ function serverSettings(settings: Settings, version: string): ServerDeps['settin
   }
 }
 
-/** Plans as soon as somebody asks. */
+/** Plans on the first request. */
 function plannerOf(options: PlannerOptions): Pick<Planner, 'plan' | 'close'> {
   let planner: Promise<Planner> | undefined
   return {

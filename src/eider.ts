@@ -9,7 +9,7 @@ import { clientOptionsOf, httpClient } from './cli/http-client.ts'
 import { Output, ReaderLeft } from './cli/output.ts'
 
 async function main(args: readonly string[]): Promise<number> {
-  // Backups and exports are nobody else's.
+  // Backups and exports are private to their owner.
   process.umask(0o077)
   const isJson = args.includes('--json')
   const output = new Output({

@@ -1,6 +1,6 @@
 /**
- * What is started: the supervisor, which starts the server as a child and again when it crashed; or that child. Whatever
- * the server needs is imported by the server only.
+ * The process that starts: the supervisor, which runs the server as a child and restarts it after a crash; or that child.
+ * Only the server imports what it needs.
  */
 
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -150,7 +150,7 @@ function logCrash(crash: Crash, settings: Settings): void {
     const json = JSON.stringify({ ...line, msg })
     writeSync(1, isText ? logText(json, hasColours) : `${json}\n`)
   } catch {
-    // Nobody reads it any more.
+    // Its reader is gone.
   }
 }
 
@@ -213,7 +213,7 @@ async function makeDemo({ dataDirectory }: Settings): Promise<number> {
 
 /** @returns the exit code */
 export async function start(args: readonly string[]): Promise<number> {
-  // Nobody else opens what the program makes, whatever makes it.
+  // Files of the program are private, whichever part creates them.
   process.umask(0o077)
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings

@@ -23,7 +23,7 @@ export interface ServeOptions {
   readonly restarts: Restarts
   /** Called as soon as requests are answered. */
   readonly onReady: (port: number) => void
-  /** Starts the next process and resolves when it answers requests; null: nobody is there to start it. */
+  /** Starts the next process and resolves when it answers requests; null without a supervisor to start it. */
   readonly replace: (() => Promise<boolean>) | null
 }
 
@@ -31,8 +31,8 @@ export interface ServeOptions {
 const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
 
 /**
- * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
- * when the database could not go on; `PLANNED_RESTART_CODE` when only another process stops a statement.
+ * Serves until it is stopped, then lets running requests finish and closes the store. Returns the exit code: 0, or 1 when
+ * the database could not continue; `PLANNED_RESTART_CODE` when only another process can stop a statement.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(
@@ -152,7 +152,7 @@ interface Ready {
   readonly settings: Settings
 }
 
-/** Whatever the level of the log is: who starts a server wants to know where it is. */
+/** Printed at every log level: the user who starts a server needs its address. */
 function readyText({ version, listener, settings }: Ready, { isText }: LogStyle): string {
   const { url, postgresPort } = listener
   const address = url.origin

@@ -19,7 +19,7 @@ export interface AskedQuestion {
   readonly gold: Gold | null
 }
 
-/** Where the answer stands. */
+/** The position of the answer. */
 export interface Gold {
   readonly documentId: string
   /** Code units of the document's content. */
@@ -171,7 +171,7 @@ interface AnswerLine {
   readonly answers: readonly { readonly text: string; readonly start: number }[]
 }
 
-/** Where each question's answer stands; none of a collection that has no such file. */
+/** The position of each question's answer; empty for a collection without that file. */
 async function goldsOf(
   path: string,
   contents: ReadonlyMap<string, string>,

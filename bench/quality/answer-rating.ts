@@ -11,7 +11,7 @@ export interface RatedAnswer {
 export interface Quote {
   readonly documentId: string
   readonly text: string
-  /** Where it stands in the document; null where that is not told. */
+  /** Its position in the document; null if unknown. */
   readonly place: { readonly start: number; readonly end: number } | null
 }
 
@@ -44,7 +44,7 @@ export function ratesOf(answers: readonly (RatedAnswer & Pick<AskedQuestion, 'go
   }
 }
 
-/** Whether one of the quotes holds the answer where it stands. */
+/** Whether one of the quotes holds the answer at its position. */
 export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   if (gold === null) return false
   return quotes.some(({ documentId, text, place }) => {
@@ -67,7 +67,7 @@ function holds(quote: string, { content, start, end }: Gold): boolean {
   })
 }
 
-/** Less is no quote. */
+/** A shorter text is not a quote. */
 const BARE_CHARS_MIN = 3
 
 function bare(text: string): string {

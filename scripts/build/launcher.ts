@@ -25,7 +25,7 @@ type Entry = readonly [path: string, bytes: number, digest?: string]
 
 const INDEX = 'index.json'
 
-/** Without `await`: what is compiled ahead is no module. */
+/** Without `await`: code compiled ahead is not a module. */
 start().then((code) => process.exit(code))
 
 async function start(): Promise<number> {

@@ -8,7 +8,7 @@ const DEPLOY = join(ROOT, 'deploy')
 const SCRIPTS = ['postinst', 'prerm', 'postrm']
 const MANIFESTS = ['homebrew/eider.rb', 'winget/eider.yaml']
 
-/** @returns the package; undefined where Debian does not run, or here is no dpkg-deb */
+/** @returns the package; undefined outside of Debian, or without dpkg-deb */
 export async function debianPackage(
   platform: Platform,
   file: string,

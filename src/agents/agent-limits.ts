@@ -56,13 +56,13 @@ export const AGENT_LIMITS = {
   /** Texts that a worker may want embedded, at once and in all. */
   embedsPendingMax: 8,
   embedTextsMax: 20_000,
-  /** Up to so many questions of one agent each have a thread of their own; more share these. */
+  /** Up to this many questions of one agent each have a separate thread; more share these. */
   threadsPerAgent: Math.min(8, Math.max(2, availableParallelism())),
   /** Questions that share a thread; beyond it there are more threads. */
   threadQuestionsMax: 32,
   /** Questions that one thread answers in its life. */
   threadRunsMax: 2_000,
-  /** What so many questions leave behind is collected at once: DuckDB's results count little in the engine's own reckoning. */
+  /** Memory is collected after this many questions: the JavaScript engine underestimates the size of DuckDB's results. */
   questionsPerCollection: 1_000,
   /** How long a thread is kept for its agent's next question, and how many such threads. */
   threadIdleMs: 30_000,

@@ -9,7 +9,7 @@ export interface OptionSpec {
   readonly value?: string
   /** One letter. */
   readonly short?: string
-  /** May stand several times. */
+  /** May be given several times. */
   readonly isRepeated?: true
 }
 
@@ -63,7 +63,7 @@ export class Options {
     return this.#values.get(name) ?? []
   }
 
-  /** `--name`, `--no-name`; undefined: neither stands there. */
+  /** `--name`, `--no-name`; undefined: neither is given. */
   flag(name: string): boolean | undefined {
     const value = this.text(name)
     return value === undefined ? undefined : value === 'true'
@@ -78,7 +78,7 @@ export class Options {
     return new URLSearchParams({ ...Object.fromEntries(given), ...more })
   }
 
-  /** @throws CommandError `usage` for what is no whole number of this range */
+  /** @throws CommandError `usage` for anything but a whole number in this range */
   count(name: string, min = 1, max = Number.MAX_SAFE_INTEGER): number | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
@@ -88,7 +88,7 @@ export class Options {
     throw usageError(`--${name}: expected a whole number ${range}, found "${value}"`)
   }
 
-  /** @throws CommandError `usage` for what is no number from 0 to 1 */
+  /** @throws CommandError `usage` for anything but a number from 0 to 1 */
   share(name: string): number | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined

@@ -6,7 +6,7 @@ export interface ClientOptions {
   readonly url: string
   /** Sent as a bearer token. */
   readonly apiKey?: string | undefined
-  /** Log in with these where there is no key. */
+  /** Log in with these if no key is set. */
   readonly username?: string | undefined
   readonly password?: string | undefined
 }
@@ -162,7 +162,7 @@ function unreachable(address: string, cause: unknown): CommandError {
 async function requireSuccess(response: Response, address: string): Promise<Response> {
   if (response.ok) return response
   const parsed = await jsonOf(response, address)
-  // Any JSON can be looked at by name; what is not there is undefined.
+  // Reads a field of any JSON value; undefined if it is missing.
   const problem = (parsed ?? {}) as {
     readonly title?: unknown
     readonly detail?: unknown

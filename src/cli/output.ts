@@ -1,13 +1,13 @@
 /** What a command prints: results to stdout, everything else to stderr. */
 
 export interface OutputOptions {
-  /** For programs: no line of ours is between the results. */
+  /** For programs: only results are printed. */
   readonly isJson: boolean
   readonly isQuiet: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Who reads our results has left (`| head`): that is no failure of ours. */
+/** The reader of our results has gone (`| head`): that is not a failure. */
 export class ReaderLeft extends Error {}
 
 const COLUMNS_UNKNOWN = 80

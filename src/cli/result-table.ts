@@ -4,7 +4,7 @@ import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './termi
 export interface TableStyle {
   /** Of the terminal: cells are cut so that rows fit; null: nothing is cut. */
   readonly columns: number | null
-  /** auto: where so many columns do not fit. */
+  /** auto: if this many columns do not fit. */
   readonly expanded: 'on' | 'off' | 'auto'
   /** Lines between columns as box characters, or as `|` and `-`. */
   readonly isPlain: boolean

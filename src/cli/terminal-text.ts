@@ -27,7 +27,7 @@ export function widthOf(text: string): number {
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-/** The text where it fits; else so much of its begin as fits with `…`. */
+/** The text if it fits; else the part of its beginning that fits with `…`. */
 export function truncated(text: string, columns: number): string {
   // Nothing is wider than two columns a code unit.
   if (text.length * 2 <= columns || (text.length <= columns * 20 && widthOf(text) <= columns))
@@ -47,7 +47,7 @@ export function padded(text: string, columns: number, isRight = false): string {
   return isRight ? space + text : text + space
 }
 
-/** Lines of at most so many columns, cut between words where there are any. */
+/** Lines of at most this many columns, broken between words where possible. */
 export function wrapped(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap((line) => wrappedLine(line, columns))
 }
@@ -78,7 +78,7 @@ function linePieces(word: string, columns: number): readonly string[] {
   return [...graphemes.segment(word)].map(({ segment }) => segment)
 }
 
-/** Text that comes in pieces, in lines of at most so many columns that break between words. */
+/** Streamed text, in lines of at most this many columns that break between words. */
 export class FlowingText {
   readonly #columns: number | null
   #column = 0

@@ -208,13 +208,13 @@ export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
   return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
 }
 
-/** The same failure for every caller: what is not an `AppError` is a bug and shows nothing of itself. */
+/** The same failure for every caller: anything but an `AppError` is a bug and reveals nothing about itself. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   return new AppError('internal', 'Internal error', { cause: error })
 }
 
-/** Why the program cannot start, written for whoever starts it. */
+/** Why the program cannot start, written for the user who starts it. */
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })

@@ -3,8 +3,8 @@ export const INGEST_LIMITS = {
   /** Texts that an embedding model is given at once: as many as fill all its calls that may be under way. */
   insertBatchChunks: 1024,
   /**
-   * What nobody knows the length of is stored in pieces of about so many chunks, or characters of them; whole documents, one
-   * transaction each. Three pieces are on their way at once, and a chunk takes some ten times its characters there.
+   * Rows of unknown number are stored in pieces of about this many chunks, or characters of them; whole documents, one
+   * transaction each. Three pieces are processed at once, and a chunk takes about ten times its characters there.
    */
   batchChunks: 2_000,
   batchChars: 2_000_000,
@@ -19,9 +19,9 @@ export const INGEST_LIMITS = {
   nestingMax: 200,
   /** JSON is parsed in one go, which nothing can interrupt. */
   jsonCharsMax: 10_000_000,
-  /** Fields of one element of JSON that stand in the metadata of its chunk. */
+  /** Fields of one element of JSON that the metadata of its chunk lists. */
   jsonFactsMax: 100,
-  /** A preview reads so much of its source. */
+  /** A preview reads this much of its source. */
   previewRows: 100,
   previewChars: 1_000_000,
   /** Documents whose stored chunks are looked up at once. */

@@ -57,7 +57,7 @@ function turn(
   return textToolTurn(request, (text) => plain(text, refused, signal))
 }
 
-/** In its last turn too: its calls stand in the conversation. */
+/** In its last turn too, because the conversation contains its calls. */
 function hasTools({ tools, messages }: ChatRequest): boolean {
   return tools.length > 0 || messages.some(({ role }) => role === 'tool')
 }

@@ -18,7 +18,7 @@ export interface ChatLimits extends CallLimits {
   readonly answerMs: number
   /** Of the answer as it comes over the wire. */
   readonly answerBytesMax: number
-  /** Tokens of an answer, for providers that want to be told. */
+  /** Tokens of an answer, for providers that require a limit. */
   readonly answerTokensMax: number
 }
 
@@ -80,7 +80,7 @@ export async function* chatDeltas(
   call: ProviderCall,
   signal: AbortSignal,
 ): AsyncGenerator<ChatDelta> {
-  // Whatever ends this generator ends the request: a stall, a break, the caller's abort.
+  // However this generator ends, the request ends with it: a stall, a break, the caller's abort.
   const stop = new AbortController()
   const { answer, failureOf } = call
   try {
@@ -184,7 +184,7 @@ export async function* streamPieces(
     return
   }
   const answer: unknown = isStream ? await response.json() : data
-  // Servers and what stands before them say of a failure that all is well.
+  // Servers and proxies sometimes report a failure with a success status.
   if (member(answer, 'error') !== undefined && member(answer, 'error') !== null) {
     throw failed(answer)
   }
@@ -214,7 +214,7 @@ async function* withIdleTimeout<T>(
   const slice = new TimeSlice(SLICE_MS)
   try {
     for (;;) {
-      // A stream that comes faster than it is read would leave no turn to whatever else runs in this thread.
+      // A stream that comes faster than it is read would block everything else in this thread.
       await slice.yieldIfSpent(signal)
       const idle = answer.isComplete ? Math.min(TAIL_MS, idleMs) : idleMs
       const timeoutMs = Math.max(1, Math.min(idle, endMs - performance.now()))
@@ -231,7 +231,7 @@ async function* withIdleTimeout<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: a stream that hangs may hang in its own end too, and nobody is left to hear its failure.
+    // Not awaited: a stream that hangs may hang in its own end too, and its failure no longer matters.
     iterator.return?.().catch(() => undefined)
   }
 }

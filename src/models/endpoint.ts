@@ -43,7 +43,7 @@ export interface EndpointDefaults {
 }
 
 /**
- * Where the model of a provider with a protocol of its own is reached, by whatever name it is called.
+ * Where the model of a provider with a separate protocol is reached, under each of its names.
  * @throws AppError with the given code, as `chosenEndpoint`
  */
 export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefaults): Endpoint {
@@ -72,7 +72,7 @@ export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefa
     const defaults = withOperators(known, operators)
     return withAzure(chosenEndpoint({ own, defaults, publicUrl: server.address, guard, code }), ref)
   }
-  // A name stands for an address that its user might not be allowed to name.
+  // A name implies an address that its user might not be allowed to name.
   const isOperators = own.baseUrl === undefined && chat.operatorProvider === ref.provider
   const usual = operators.baseUrl ?? server.address ?? undefined
   const address = {
@@ -125,8 +125,8 @@ function withAzure(endpoint: Endpoint, { provider, options }: ModelRef): Endpoin
 }
 
 /**
- * A model's own address and key win. The key of the settings goes to the address of the settings
- * only (same origin): whoever may name an address must not receive a key that they do not know.
+ * A model's own address and key win. The settings' key is sent only to the settings' address (same origin): a user who may
+ * name an address must not receive a key that they do not know.
  * @throws AppError with the choice's code for a missing address, one that is not http, and the
  * public address without a key
  */
@@ -202,7 +202,7 @@ function decode(text: string): string {
   }
 }
 
-/** Where the services have OpenAI's API, for whoever writes their host alone. */
+/** The path of OpenAI's API at these services, for users who give only the host. */
 const API_PATHS: Readonly<Record<string, string>> = {
   'api.groq.com': '/openai/v1',
   'openrouter.ai': '/api/v1',
@@ -219,7 +219,7 @@ export function openaiBaseUrl(url: string): string {
   const path = pathname.replace(/\/(chat\/completions|embeddings)?\/*$/, '').replace(/\/+$/, '')
   const usual = API_PATHS[hostname]
   if (usual?.startsWith(path)) return `${origin}${usual}`
-  // Ollama's own API stands beside OpenAI's.
+  // Ollama has its own API besides OpenAI's.
   if (/^(\/api(\/(chat|generate|tags))?)?$/.test(path)) return `${origin}/v1`
   return `${origin}${path}`
 }

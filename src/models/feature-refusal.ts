@@ -32,7 +32,7 @@ interface Rule {
   readonly isEnough?: true
 }
 
-/** The first that fits counts: the particular ones stand before the general ones. */
+/** The first match counts: specific ones come before general ones. */
 const RULES: readonly Rule[] = [
   // Mistral, code 3280: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9".
   {

@@ -47,7 +47,7 @@ const ERROR_STATUSES: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
 }
 
-/** The status of an error as it stands within a stream: `{code: 429}`, `{type: "overloaded_error"}`. */
+/** The status of an error within a stream: `{code: 429}`, `{type: "overloaded_error"}`. */
 export function streamedStatus(error: unknown): number | null {
   const code = Number(member(error, 'code'))
   if (Number.isInteger(code) && code >= 400 && code < 600) return code
@@ -64,7 +64,8 @@ function hintOf(status: number, { apiKey }: Endpoint): string {
 
 /**
  * The message of a failed answer where its protocol puts it: `{error: {message}}`, `{error: "…"}` of Ollama, and `{message}`
- * beside `object: "error"` of vLLM. Anything else may be a page of a server that is no model at all, and is not shown.
+ * beside `object: "error"` of vLLM. Anything else may be a page of a server that has nothing to do with models, and is not
+ * shown.
  */
 export function errorText(body: unknown): string {
   const error = member(body, 'error')
@@ -89,17 +90,17 @@ const RUNTIME_ADVICE =
 /** What is known of a failure without an answer, or of one that does not fit. A parser's message would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
-  // Of code that took the answer for another one: its words mean nothing to whoever reads them.
+  // From code that misread the answer: its words mean nothing to users.
   if (error instanceof TypeError && !('code' in error)) return 'the answer has an unknown form'
   if (!(error instanceof Error)) return ''
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
   return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
 }
 
-/** A shorter secret cannot be told from other words: it is never replaced. */
+/** A shorter secret looks like ordinary words: it is never replaced. */
 const SECRET_CHARS_MIN = 8
 
-/** A secret this short may stand by chance within a word. */
+/** A secret this short may occur by chance within a word. */
 const CHANCE_CHARS_MAX = 3
 
 const DETAIL_CHARS_MAX = 300
@@ -107,8 +108,8 @@ const DETAIL_CHARS_MAX = 300
 const READ_CHARS_MAX = 2_000
 
 /**
- * What a server said, on one line, shortened, without any longer part of a secret, in whatever case it comes back, and
- * without what looks like a credential of somebody else. A text with a secret too short to be cut out is not shown.
+ * A server's message, on one line, shortened, without any longer part of a secret, in any case, and without text that looks
+ * like another credential. A text with a secret too short to be cut out is not shown.
  */
 export function redacted(text: string, secrets: readonly string[]): string {
   const line = text

@@ -43,7 +43,7 @@ export async function retry<T>(
   }
 }
 
-/** Whoever may wait for long looks once a minute at least. */
+/** With a long wait, it retries at least once a minute. */
 const UNASKED_MS_MAX = MINUTE_MS
 
 /** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
@@ -61,7 +61,7 @@ function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppErro
   return withWait(told, retryAfterMs)
 }
 
-/** Whoever asked hears when the server wants to be asked again. */
+/** The client learns when the server wants the next attempt. */
 export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError(code, message, { cause, retryAfterSeconds })

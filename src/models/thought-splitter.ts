@@ -28,7 +28,7 @@ export class ThoughtSplitter {
     if (this.#state === 'beginning') this.#begin()
     if (this.#state === 'thought') said.push(...this.#thought())
     if (this.#state === 'gap') {
-      // What stands between thought and answer belongs to neither.
+      // Text between thought and answer belongs to neither.
       this.#held = this.#held.trimStart()
       if (this.#held !== '') this.#state = 'text'
     }

@@ -6,7 +6,7 @@ import { variableOf } from '../sql/lexer/variable-names.ts'
 
 /** Which session a request belongs to. */
 export interface SessionName {
-  /** Whoever is logged in; empty: nobody. Another login has other sessions, whatever their names. */
+  /** The user who is logged in; empty: none. Another login has other sessions, even with the same names. */
   readonly login: string
   /** What the client calls it; empty: the login's own. */
   readonly name: string
@@ -37,8 +37,8 @@ interface Session {
 }
 
 /**
- * What is kept between the requests of one client: its variables. A session begins with its first SET. Where there is no
- * room, the one that was not used for the longest time ends.
+ * What is kept between the requests of one client: its variables. A session begins with its first SET. When there are too
+ * many, the least recently used one ends.
  */
 export class Sessions {
   /** The one that was not used for the longest time comes first. */
@@ -169,7 +169,7 @@ function variableBytes(name: string, value: BoundValue): number {
 /** Outside of a client's statement there are none. */
 export const NO_VARIABLES: VariableScope = { get: () => undefined, set: () => {} }
 
-/** For a SELECT that is looked at without being run: whoever runs it has values. */
+/** For a SELECT that is analysed without being run: the values come with a run. */
 export const UNKNOWN_VARIABLES: VariableScope = { get: () => null, set: () => {} }
 
 /** Values of parameters by their names. */

@@ -34,7 +34,7 @@ const KNOWN =
 
 /**
  * The format of a file: what its bytes say beyond doubt, else its ending, else a guess.
- * @throws AppError `file_unreadable` for what is no text and has no known format, with the next step
+ * @throws AppError `file_unreadable` for a binary file of unknown format, with the next step
  */
 export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat {
   const certain = certainFormat(bytes)
@@ -48,7 +48,7 @@ export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat 
   throw new AppError('file_unreadable', `The file's content is binary; readable are ${KNOWN}`)
 }
 
-/** What is in it is told by its directory, which may stand anywhere. */
+/** Its content is listed in its directory, which may be anywhere in the file. */
 export function hasDirectory(begin: Uint8Array): boolean {
   return beginsLikeZip(begin) || isOle(begin)
 }
@@ -125,7 +125,7 @@ function isArchive(bytes: Uint8Array): boolean {
   return names !== null && !names.includes('[Content_Types].xml') && !names.includes('mimetype')
 }
 
-/** Zero bytes in what is not UTF-16 or UTF-32. */
+/** Zero bytes outside of UTF-16 or UTF-32. */
 function isBinary(bytes: Uint8Array): boolean {
   if (!bytes.subarray(0, SNIFFED_BYTES).includes(0)) return false
   return markedEncoding(bytes) === null && wideEncoding(bytes) === null

@@ -26,7 +26,7 @@ export const READING_LIMITS = {
   /** A document is read as a whole. */
   documentBytesMax: 512 * 1024 * 1024,
 
-  /** What a compressed file may become at most, whatever its size. */
+  /** The largest size of a decompressed file, for every compressed size. */
   unpackedBytesMax: 8 * 1024 ** 3,
   /** In bytes for each byte of it: no table shrinks more. */
   unpackedPerByte: 200,

@@ -110,7 +110,7 @@ interface StreamingDecoder {
   end(): string
 }
 
-/** Decodes pieces that are cut anywhere. A byte order mark at the begin is left out. */
+/** Decodes pieces that are cut anywhere. A byte order mark at the start is left out. */
 export function streamingDecoder(encoding: TextEncoding): StreamingDecoder {
   if (encoding === 'utf-32le' || encoding === 'utf-32be')
     return utf32Decoder(encoding === 'utf-32le')
@@ -148,7 +148,7 @@ function utf32Decoder(isLittle: boolean): StreamingDecoder {
  */
 
 interface Language {
-  /** Letters beyond ASCII in lower case; the frequent ones of a script of its own stand before the space. */
+  /** Letters beyond ASCII in lower case; the frequent ones of a separate script come before the space. */
   readonly letters: string
   readonly encodings: readonly Bun.Encoding[]
 }

@@ -6,7 +6,7 @@ import { decodeText } from './text-encoding.ts'
 /** An element by its local name: formats of documents use one vocabulary for each part. */
 export interface XmlElement {
   readonly name: string
-  /** By the names as they stand, with their prefixes. */
+  /** By their names as written, with prefixes. */
   readonly attributes: Readonly<Record<string, string>>
   readonly children: readonly XmlNode[]
 }

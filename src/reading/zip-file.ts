@@ -19,7 +19,7 @@ interface WalkedEntry {
   readonly zip: ZipFile
 }
 
-/** The entries in their order; the next is looked for when the one before is done with. @throws Error for what is no ZIP */
+/** The entries in their order; the next is read once the previous one is consumed. @throws Error for anything but a ZIP */
 export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry, void> {
   const zip = await opened(path)
   try {
@@ -94,7 +94,7 @@ async function opened(path: string): Promise<ZipFile> {
   if (size === null) open(path, OPTIONS, onOpen)
   else fromRandomAccessReader(new FileRanges(path), size, OPTIONS, onOpen)
   const zip = await found.promise
-  // Nobody waits for what fails afterwards.
+  // Later failures have no one waiting for them.
   zip.on('error', () => {})
   return zip
 }
@@ -133,7 +133,7 @@ class FileRanges extends RandomAccessReader {
 
 /** Deflate shrinks text to a tenth. What shrinks more than this is made to swell. */
 const RATIO_MAX = 200
-/** Below this many bytes the ratio says nothing: a long run of spaces is no bomb. */
+/** Below this many bytes the ratio says nothing: a long run of spaces is not a bomb. */
 const RATIO_COUNTS_FROM = 32 * 1024 * 1024
 
 /** The names in a ZIP, in their order; null: it is none, or cut off. Nothing is inflated. */

@@ -175,14 +175,14 @@ export function canBeFedBack(
 export interface ConvexSearch {
   /** The weight of the vectors, 0 to 1. */
   readonly alpha: number
-  /** So many of the best are wanted. */
+  /** This many of the best are wanted. */
   readonly firstCount: number
-  /** The nearest that were looked for; with fewer of them there are no others. */
+  /** The number of nearest that were requested; if fewer came, there are no others. */
   readonly nearestCount: number
   /** Those nearest, and maybe some more; none where the keyword hits are enough. */
   readonly neighbours: readonly NearestChunk[]
   readonly hits: KeywordHits
-  /** So many of the best keyword hits were looked for. */
+  /** This many of the best keyword hits were requested. */
   readonly hitCount: number
   /** Whether all that are as relevant as the last are wanted, however far they are: unset, those equally near. */
   readonly isOfRelevanceOnly?: boolean

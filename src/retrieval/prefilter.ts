@@ -2,12 +2,15 @@ import type { BoundSql, PrefilterSql, RunLimits } from '../core/domain/ports/eng
 import type { ColumnReader } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
+import type { KeptChunks } from './chunk-values.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import type { ExactIndex, VectorSearch } from './vectors/exact-index.ts'
 
 /** A prefilter, and the state of the knowledge base that it is about. */
 export interface PrefilterRequest {
   readonly prefilter: PrefilterSql
+  /** What memory says; null: the database must say. */
+  kept(): Promise<KeptChunks | null>
   readonly limits: RunLimits
   readonly revision: number
   /** Whether a transaction that begins now still sees that revision. */
@@ -62,10 +65,12 @@ export class Prefilter {
   ): Promise<BigInt64Array | null> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
+    const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
+    const kept = await request.kept()
+    if (kept !== null) return kept.count <= usual ? this.#remember(request, kept.keys()) : null
     const canBeLong = chunkCount <= LIST_BYTES_MAX / 8
     const isAsked = canBeLong && this.#cache.isAskedAgain(request.prefilter, request.revision)
     if (!isAsked && this.#broad.get(request.prefilter.sql) !== undefined) return null
-    const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
     const keysMax = isAsked ? chunkCount : usual
     const keys = await this.#listed(request, keysMax, signal)
     if (keys === null) this.#broad.set(request.prefilter.sql, true)
@@ -77,10 +82,11 @@ export class Prefilter {
   async allKeys(request: PrefilterRequest, signal: AbortSignal): Promise<BigInt64Array> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
+    const kept = await request.kept()
+    if (kept !== null) return this.#remember(request, kept.keys())
     const keys = await this.#listed(request, Number.MAX_SAFE_INTEGER, signal)
     if (keys === null) throw new Error('a list without a limit is complete')
-    this.#remember(request, keys)
-    return keys
+    return this.#remember(request, keys)
   }
 
   /**
@@ -100,8 +106,9 @@ export class Prefilter {
     return topKWithMargin(search.index, { ...search, allowedKeys }, signal)
   }
 
-  #remember({ prefilter, revision, isCurrent }: PrefilterRequest, keys: BigInt64Array): void {
+  #remember({ prefilter, revision, isCurrent }: PrefilterRequest, keys: BigInt64Array) {
     if (isCurrent()) this.#cache.set(prefilter, { revision, keys })
+    return keys
   }
 
   /** All keys that the conditions keep; null: they are more than that. */
@@ -159,9 +166,12 @@ export class Prefilter {
   /** Those of the chunks that the conditions keep. */
   async passing(
     keys: readonly bigint[],
-    { prefilter, limits }: Pick<PrefilterRequest, 'prefilter' | 'limits'>,
+    request: Pick<PrefilterRequest, 'prefilter' | 'kept' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
+    const kept = await request.kept()
+    if (kept !== null) return new Set(keys.filter((key) => kept.has(key)))
+    const { prefilter, limits } = request
     const sql = `SELECT __chunk_key FROM (${prefilter.sql}) WHERE __chunk_key IN ($eider_near)`
     const values = { ...prefilter.values, eider_near: keys }
     const found = new Set<bigint>()
@@ -249,7 +259,7 @@ export async function topKWithMargin(
     if (count !== -1) return found.slice(0, count)
     if (found.length < wanted || wanted === 0) return found
     if (wanted === neighboursMax) return null
-    // Where so many are so near, most of all may be.
+    // If this many are that near, most of all rows may be.
     wanted = Math.min(wanted * 8, neighboursMax)
   }
 }

@@ -9,10 +9,12 @@ import type {
   CommitListener,
   CommittedWrite,
   DerivedFiles,
+  RowReader,
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type {
-  ChunkCounts,
+  DocumentRequest,
+  KnownChunks,
   NearestChunks,
   NearestFound,
   NearestSearch,
@@ -24,7 +26,7 @@ import { abortable } from '../core/runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import { hasKernel } from './kernel/open-kernel.ts'
-import { Retriever } from './retriever.ts'
+import { Retriever, snapshotOf } from './retriever.ts'
 import { VectorCache, VectorLookup } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
@@ -38,7 +40,7 @@ const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps {
   readonly vectors: VectorSource
-  readonly reader: ColumnReader
+  readonly reader: ColumnReader & RowReader
   readonly hnsw: AcceleratorFactory
   /** Where inverted lists are kept; unset: each start trains its own. */
   readonly derived?: DerivedFiles
@@ -91,7 +93,7 @@ interface Scanning {
  * Each is loaded in the background, one after the other; meanwhile, and where memory does not
  * suffice, the database scans.
  */
-export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener {
+export class VectorCaches implements NearestChunks, KnownChunks, CommitListener {
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
@@ -158,14 +160,11 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   }
 
   async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
-    const cache = await this.#cacheFor(search.knowledgeBase, signal)
-    const index = cache?.index ?? null
-    if (cache === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
-    await cache.settled()
-    const isCurrent = cache.watch()
-    const { revision } = index
+    const snapshot = await snapshotOf(await this.#cacheFor(search.knowledgeBase, signal))
+    if (snapshot === null || search.count > VECTOR_LIMITS.neighboursMax) return null
+    const { isCurrent } = snapshot
     try {
-      return await this.#retriever.search({ cache, index, revision, isCurrent }, search, signal)
+      return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
       // A cache that is let go, or vectors that went meanwhile: not a failure of the search.
@@ -180,6 +179,12 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
     await cache.settled()
     // Each chunk has a vector.
     return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
+  }
+
+  async keysOfDocument(document: DocumentRequest, signal: AbortSignal) {
+    const snapshot = await snapshotOf(this.#cacheOf(document.knowledgeBase))
+    const keys = snapshot && (await this.#retriever.keysOfDocument(snapshot, document, signal))
+    return keys && { keys, isCurrent: snapshot.isCurrent }
   }
 
   access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {
@@ -247,6 +252,7 @@ export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener 
   forget(id: number): void {
     const entry = this.#entries.get(id)
     this.#entries.delete(id)
+    this.#retriever.forget(id)
     if (entry === undefined || entry.kind === 'refused') return
     entry.cache.close()
     // There is room now, perhaps for one that found none.

@@ -1,4 +1,4 @@
-/** A caller's own SQL for a source: it must be one SELECT, whatever else it says. */
+/** A caller's own SQL for a source: it must be a single SELECT. */
 import { AppError } from '../core/errors.ts'
 import { type NativeDialect, nativeTokens } from '../core/text/native-sql.ts'
 

@@ -159,7 +159,7 @@ export async function addressOf(
   return checkedAddress(url, guard, signal)
 }
 
-/** A socket that connects to the address that was checked, whatever host the library names. */
+/** A socket to the checked address, for every host that the library names. */
 export function pinnedSocket(address: string): Socket {
   const socket = new Socket()
   const connect = socket.connect.bind(socket)

@@ -7,6 +7,7 @@ import type {
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
+import type { RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
@@ -39,6 +40,13 @@ export interface SourceEngine {
   open(source: DataSource, select: SourceSelect, work: SourceWork): Promise<SourceRows>
   /** Writes all rows where DuckDB can read them. */
   copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows>
+  /** As `RemoteDatabases` says; missing: it holds no knowledge bases. */
+  transaction?<T>(
+    source: DataSource,
+    mode: RemoteMode,
+    work: SourceWork,
+    use: (run: RunRemote) => Promise<T>,
+  ): Promise<T>
   forget(source: Pick<DataSource, 'id'>): Promise<void>
   close(): Promise<void>
 }
@@ -46,7 +54,7 @@ export interface SourceEngine {
 /** Rows at a cursor. One call at a time. */
 export interface SourceRows {
   readonly columns: readonly ResultColumn[]
-  /** null: there are no more. */
+  /** null: no more are left. */
   next(): Promise<readonly (readonly ResultValue[])[] | null>
   /** Gives the connection back, or ends it where the signal has aborted. Nothing happens the second time. */
   close(): Promise<void>
@@ -86,7 +94,7 @@ export function tablesOf(
   return [...tables.values()]
 }
 
-/** Why a data source failed, in words for whoever asked: which one, where, and the cause, without a secret. */
+/** Why a data source failed, for its user: which one, where, and the cause, without a secret. */
 
 const MESSAGE_CHARS_MAX = 1000
 

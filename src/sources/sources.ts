@@ -12,11 +12,13 @@ import type {
   SourceSelect,
   StagedRows,
 } from '../core/domain/ports/engine-ports.ts'
+import type { RemoteDatabases, RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
+import { MINUTE_MS } from '../core/time.ts'
 import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>
@@ -37,8 +39,8 @@ interface KnownAnswer {
   readonly answer: Promise<unknown>
 }
 
-/** All data sources, whatever their engine: deadlines, streams, and what is known of their tables for a while. */
-export class Sources implements DataSources {
+/** All data sources, with any engine: deadlines, streams, and a cache of what is known of their tables. */
+export class Sources implements DataSources, RemoteDatabases {
   readonly #engines: Engines
   readonly #nowMs: () => number
   readonly #answers = new LruMap<string, KnownAnswer>({ sizeMax: KNOWN_MAX })
@@ -102,6 +104,19 @@ export class Sources implements DataSources {
     })
   }
 
+  transaction<T>(
+    source: DataSource,
+    mode: RemoteMode,
+    signal: AbortSignal,
+    use: (run: RunRemote) => Promise<T>,
+  ): Promise<T> {
+    return this.#timed(source, STORAGE_LIMITS, signal, (engine, work) => {
+      if (engine.transaction !== undefined) return engine.transaction(source, mode, work, use)
+      const message = `Data source ${source.name} (${source.engine}) holds no knowledge bases; postgres does`
+      throw new AppError('sql_not_supported', message)
+    })
+  }
+
   forgetTables({ id }: Pick<DataSource, 'id'>): void {
     this.#generations.set(id, (this.#generations.get(id) ?? 0) + 1)
   }
@@ -160,6 +175,8 @@ export class Sources implements DataSources {
 }
 
 const CATALOG_LIMITS: RunLimits = { timeoutMs: CATALOG_MS }
+/** A copy of many chunks, or an index of them, takes a while. */
+const STORAGE_LIMITS: RunLimits = { timeoutMs: 10 * MINUTE_MS }
 
 function timeoutError(source: DataSource, ms: number, setting: string | undefined): AppError {
   const which = setting === undefined ? '' : ` (${setting})`

@@ -9,7 +9,7 @@ import { timestampOf } from '../core/time.ts'
 const BUFFER_BYTES = 4 * 1024 * 1024
 /** Between two looks at the disk. */
 const LOOK_BYTES = 64 * 1024 * 1024
-/** DuckDB's own, below which it need not be told. */
+/** DuckDB's default, below which it need not be set. */
 const LINE_BYTES_DEFAULT = 2_000_000
 /** Of DuckDB's reader, which has several of them: 32 MB each, its default, are what a copy's memory mostly was. */
 const READ_BUFFER_BYTES = 8_000_000
@@ -21,7 +21,7 @@ export interface StagingFolder {
   readonly reserveBytes: number
 }
 
-/** One column: how it stands in the file, and what makes its value of that. */
+/** One column: its form in the file, and how that becomes its value. */
 export interface StagedColumn {
   readonly name: string
   /** DuckDB's type in the file. */
@@ -68,7 +68,7 @@ export class StagedCsv {
     return this.#sizeBytes
   }
 
-  /** Longer lines than DuckDB expects are told to it. */
+  /** For lines longer than DuckDB expects, the limit is set. */
   noteLine(sizeBytes: number): void {
     if (sizeBytes > this.#lineBytesMax) this.#lineBytesMax = sizeBytes
   }

@@ -20,7 +20,7 @@ interface StreamingConnection {
 const BATCH_ROWS = 1000
 const BATCH_BYTES = 512 * 1024
 
-/** Rows as they come, converted; the server waits while nobody asks for more. */
+/** Rows as they come, converted; the server waits until more are requested. */
 export class StreamedRows<Value extends string | Uint8Array>
   implements SourceRows, RowReader<Value>
 {

@@ -6,8 +6,8 @@ const UNFINISHED = '.part'
 const BYTES_MAX = 512 * 1024 ** 2
 
 /**
- * Files of what was derived from the stored truth at some cost, beside the database. They are in no backup, and whoever
- * deletes them loses nothing but that work.
+ * Files derived from the stored data at some cost, next to the database. Backups do not contain them, and deleting them
+ * loses only that work.
  */
 export class StoredDerivedFiles implements DerivedFiles {
   readonly #folder: string | null

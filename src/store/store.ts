@@ -15,10 +15,10 @@ import { StoredDataSources } from './catalog/stored-data-sources.ts'
 import { StoredDerivedFiles } from './derived-files.ts'
 import { addContextTables } from './documents/chunk-columns.ts'
 import { KeywordLanguages, markOlderTerms } from './documents/keyword-languages.ts'
-import { ListedDocuments } from './documents/listed-documents.ts'
+import type { ListedDocuments } from './documents/listed-documents.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
-import { StoredVectors } from './documents/stored-vectors.ts'
+import type { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
 import { damaged, isDamage } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
@@ -27,6 +27,8 @@ import { machineBytes, memoryBytesOf } from './duckdb/memory-watchdog.ts'
 import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
+import { documentStores } from './postgres/fresh-stores.ts'
+import { WorkingCopies } from './postgres/working-copies.ts'
 import { type AuditLimits, StoredAudit } from './records/stored-audit.ts'
 import { type ConversationLimits, StoredConversations } from './records/stored-conversations.ts'
 import { StoredJobs } from './records/stored-jobs.ts'
@@ -37,11 +39,11 @@ import { StoredTraces, type TraceLimits } from './records/stored-traces.ts'
 import { StoredUsers } from './records/stored-users.ts'
 import { StoredCatalog } from './stored-catalog.ts'
 import { FileContents } from './tables/file-contents.ts'
-import { StoredImportFiles, StoredKnowledgeBaseFiles } from './tables/knowledge-base-files.ts'
+import { StoredImportFiles, type StoredKnowledgeBaseFiles } from './tables/knowledge-base-files.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
-import { StoredSizes } from './upkeep/stored-sizes.ts'
+import type { StoredSizes } from './upkeep/stored-sizes.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
 
 export interface StoreOptions {
@@ -99,6 +101,8 @@ export interface Store {
   /** What knowledge bases are kept in step with. */
   readonly sources: StoredSources
   readonly chunks: StoredChunks
+  /** Of knowledge bases whose rows PostgreSQL holds. */
+  readonly copies: WorkingCopies
   readonly jobs: StoredJobs
   readonly schedules: StoredSchedules
   readonly documents: ListedDocuments
@@ -216,8 +220,10 @@ async function storeOver(
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions, ceiling)
-  const catalog = await catalogOver(parts, languages)
+  const copies = await WorkingCopies.open(parts)
+  const catalog = await catalogOver(parts, languages, copies)
   const chunks = new StoredChunks(parts, languages, jobs)
+  copies.copyInto(chunks)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
   const records = await recordStores(parts, options)
@@ -227,9 +233,9 @@ async function storeOver(
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
     sources: await StoredSources.open(parts),
-    chunks,
+    copies,
     jobs,
-    ...documentStores({ database, engine, chunks }),
+    ...documentStores({ database, engine, chunks, copies }),
     importFiles,
     ...records,
     schedules: await StoredSchedules.open(parts, options.schedules),
@@ -250,7 +256,17 @@ async function storeOver(
     keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
     close: () => {
-      const others = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
+      const others = [
+        copies,
+        chunks,
+        languages,
+        backups,
+        extensions,
+        upkeep,
+        hnsw,
+        engine,
+        database,
+      ]
       return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
   }
@@ -301,8 +317,12 @@ async function migratedFolder(
   return secrets
 }
 
-async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Promise<StoredCatalog> {
-  const catalog = new StoredCatalog(parts, languages)
+async function catalogOver(
+  parts: StoreParts,
+  languages: KeywordLanguages,
+  copies: WorkingCopies,
+): Promise<StoredCatalog> {
+  const catalog = new StoredCatalog(parts, languages, copies)
   if (findProject(catalog.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
@@ -374,17 +394,4 @@ async function importFilesOf(jobs: StoredJobs, folder: string | null): Promise<S
 
 async function closeInTurn(parts: readonly { close(): void | Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
-}
-
-function documentStores(parts: {
-  readonly database: Database
-  readonly engine: StoredEngine
-  readonly chunks: StoredChunks
-}): Pick<Store, 'documents' | 'transfers' | 'vectors' | 'sizes'> {
-  return {
-    sizes: new StoredSizes(parts.database),
-    documents: new ListedDocuments(parts.database),
-    vectors: new StoredVectors(parts.database),
-    transfers: new StoredKnowledgeBaseFiles(parts),
-  }
 }

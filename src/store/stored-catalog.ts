@@ -48,6 +48,7 @@ import {
   hasNoChunks,
   rowOfKnowledgeBase,
 } from './documents/stored-vectors.ts'
+import type { WorkingCopies } from './postgres/working-copies.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
 import { deleteTracesOf } from './records/trace-rows.ts'
@@ -58,10 +59,16 @@ const NO_COLUMNS: readonly MetadataColumn[] = []
 export class StoredCatalog implements Catalog {
   readonly #parts: StoreParts
   readonly #languages: KeywordLanguages
+  readonly #copies: Pick<WorkingCopies, 'note' | 'noted'>
 
-  constructor(parts: StoreParts, languages: KeywordLanguages) {
+  constructor(
+    parts: StoreParts,
+    languages: KeywordLanguages,
+    copies: Pick<WorkingCopies, 'note' | 'noted'>,
+  ) {
     this.#parts = parts
     this.#languages = languages
+    this.#copies = copies
   }
 
   snapshot(): CatalogSnapshot {
@@ -122,6 +129,7 @@ export class StoredCatalog implements Catalog {
 
   createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase> {
     const { database, state, secrets } = this.#parts
+    const { remote } = draft
     return database.write(
       async (connection) => {
         const project = currentProject(state.snapshot(), draft.projectId)
@@ -154,9 +162,13 @@ export class StoredCatalog implements Catalog {
         const storedMetadata = await declareColumns(connection, row, draft.declaredColumns ?? [])
         const created = { ...row, storedMetadata }
         await queries.insert(knowledgeBases).values(created)
+        if (remote !== undefined) await this.#copies.note(connection, row.id, remote.isOwner)
         return knowledgeBaseOf(created, { projectName: project.name, secrets })
       },
-      (kb) => state.put('knowledgeBases', kb),
+      (kb) => {
+        if (remote !== undefined) this.#copies.noted(kb.id, remote.isOwner)
+        state.put('knowledgeBases', kb)
+      },
     )
   }
 

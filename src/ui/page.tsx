@@ -1,4 +1,4 @@
-/** The page: which address shows which view. What is not needed at first is loaded when it is opened. */
+/** The page: which address shows which view. Views not needed at first are loaded when opened. */
 import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { lazyView } from './components/failure.tsx'

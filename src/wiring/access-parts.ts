@@ -1,4 +1,4 @@
-/** Who may come in, and what the audit log is told. */
+/** Who may come in, and what goes into the audit log. */
 
 import type { UseCases } from '../api/http/request/route-context.ts'
 import { RequestScope } from '../api/http/request/running-requests.ts'
@@ -90,7 +90,7 @@ export function statementAccess(
 }
 
 /**
- * Whoever reads the audit log sees what everybody did: it takes an admin of everything, also by way of a view.
+ * The audit log shows what everyone did: reading it takes an admin of everything, also through a view.
  * @throws AppError `forbidden`
  */
 export function requireAuditReader(signal: AbortSignal): void {
@@ -99,7 +99,7 @@ export function requireAuditReader(signal: AbortSignal): void {
   throw new AppError('forbidden', 'The audit log is for admins who are not limited to projects')
 }
 
-/** Who asks agents, or reads what was asked, by a statement; what jobs do by themselves, nobody does. */
+/** Who asks agents, or reads earlier questions, in a statement. Jobs act on their own, without a user. */
 export function askerOfSignal(signal: AbortSignal): Asker {
   const principal = requestOf(signal)?.principal
   return principal === undefined ? NOBODY : askerOf(principal)

@@ -32,7 +32,7 @@ interface AppLog {
   job?(entry: JobLogEntry): void
 }
 
-/** The methods of HTTP; whatever else somebody sends is `other`. */
+/** The methods of HTTP; any other one is `other`. */
 const METHODS: ReadonlySet<string> = new Set([
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
 ])
@@ -274,10 +274,10 @@ interface HealthParts {
 }
 
 const ANSWER_MS = 2_000
-/** Whoever asks more often gets the answer of before. */
+/** More frequent requests get the previous answer. */
 const FRESH_MS = 1_000
 
-/** However often somebody asks, and however long the database takes, it is asked once at a time. */
+/** However often it is requested, and however long the database takes, only one read runs at a time. */
 export function healthOf({
   askDatabase,
   isDiskFull,
@@ -320,7 +320,7 @@ interface UsageParts {
   readonly indexes: Pick<VectorIndexStates, 'states'>
 }
 
-/** Reads one after the other: whoever looks holds nobody up. Those that go meanwhile are left out. */
+/** Reads one after the other, so that a reader never blocks the server. Entries that go away meanwhile are left out. */
 export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
   return async (
     knowledgeBases: readonly KnowledgeBase[],

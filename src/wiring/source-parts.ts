@@ -1,9 +1,11 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { Asker } from '../core/domain/access/principal.ts'
+import { nameKey } from '../core/domain/identifier.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
 import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
+import type { KnowledgeBaseStorages, RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
@@ -65,12 +67,13 @@ function askedRows({ by, seesAll }: Asker) {
 interface Readers {
   readonly schedules: Pick<ScheduleStore, 'list'>
   readonly sources: Pick<SyncStore, 'sources'>
+  readonly copies: Pick<KnowledgeBaseStorages, 'isRemote'>
 }
 
-/** What reads a database by itself: jobs that run again, and sources of knowledge bases. */
+/** What needs a database: knowledge bases that are stored there, jobs that run again, and sources of knowledge bases. */
 export function databaseUses(
   snapshot: () => CatalogSnapshot,
-  { schedules, sources }: Readers,
+  { schedules, sources, copies }: Readers,
 ): DatabaseDeps['databaseUses'] {
   return async ({ name: database }) => {
     const jobs = schedules.list().flatMap(({ name, projectName, query, ifQuery, nextRunAt }) => {
@@ -84,12 +87,16 @@ export function databaseUses(
       if (kb === undefined || !texts.some((text) => namesDatabase(text, database))) return []
       return [`source ${name} of ${kb.projectName}.${kb.name}`]
     })
-    return [...jobs, ...kept]
+    const stored = knowledgeBases.filter((kb) => {
+      return copies.isRemote(kb) && nameKey(kb.vectorDatabase) === nameKey(database)
+    })
+    const names = stored.map(({ name, projectName }) => `knowledge base ${projectName}.${name}`)
+    return [...names, ...jobs, ...kept]
   }
 }
 
-/** The databases behind data sources. Their clients are loaded when somebody asks for one. */
-export function dataSourcesOf(options: SourcesOptions): DataSources {
+/** The databases behind data sources. Their clients are loaded on first use. */
+export function dataSourcesOf(options: SourcesOptions): DataSources & RemoteDatabases {
   let opened: Promise<Sources> | undefined
   let ready: Sources | undefined
   const sources = () => {
@@ -107,6 +114,7 @@ export function dataSourcesOf(options: SourcesOptions): DataSources {
     describe: async (...request) => (await sources()).describe(...request),
     read: async (...request) => (await sources()).read(...request),
     stage: async (...request) => (await sources()).stage(...request),
+    transaction: async (...request) => (await sources()).transaction(...request),
     forgetTables: (source) => ready?.forgetTables(source),
     forget: async (source) => (await opened)?.forget(source),
     close: async () => (await opened)?.close(),

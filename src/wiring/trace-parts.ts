@@ -84,7 +84,7 @@ function tracesAddress({ otlpEndpoint, otlpTracesEndpoint }: Settings): string |
   return `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`
 }
 
-/** What the server knows of that nobody may read: the same list as long as nothing changes. */
+/** The secrets the server holds, to keep them out of traces: the same list while nothing changes. */
 function knownSecrets(
   settings: Settings,
   snapshot: () => CatalogSnapshot,

@@ -1,4 +1,4 @@
-/** Statements with which somebody might get further than their key lets them, one a line. */
+/** Statements that might get a caller further than their key allows, one a line. */
 import { SECRET as S } from './two-projects.ts'
 
 /** Each changes something, and needs more than `read`. */

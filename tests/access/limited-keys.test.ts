@@ -32,7 +32,7 @@ test('what it may not name is refused in the same words whether it exists or not
   expect(answers[0]).toBe(answers[1] ?? '')
 })
 
-test('a view is read with the rights of whoever reads it', async () => {
+test('a view is read with the rights of its reader', async () => {
   expect((await asked(t, 'SELECT * FROM open.leak', everything)).isRefused).toBe(true)
   const tables = await asked(t, 'SELECT * FROM open.schema_leak', everything)
   expect(tables.text).toContain('kettle_table')
@@ -163,7 +163,7 @@ test('jobs of others cannot be begun again with more than one has', async () => 
   expect((await asked(t, `SELECT query_resume(${id})`, everything)).isRefused).toBe(true)
 })
 
-test('a job has the rights of whoever began it', async () => {
+test('a job has the rights of the key that started it', async () => {
   const query = `INSERT INTO open.kettle_kb (id, content) SELECT word, word FROM open.leak USING background = true`
   const started = await asked(t, query, everything)
   const [[id]] = JSON.parse(started.text).data

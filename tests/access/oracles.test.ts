@@ -1,4 +1,4 @@
-/** Answers that tell by their form what somebody may not see. */
+/** Answers whose form might reveal what the caller may not see. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeKey } from '../support/access-keys.ts'
 import type { TestApp } from '../support/test-app.ts'

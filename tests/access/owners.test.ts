@@ -53,7 +53,7 @@ test('a conversation belongs to the key that began it, and to admins', async () 
   expect(await statusOf('DELETE', `${ONE}/${id}`, owner)).toBe(204)
 })
 
-test('one that nobody asked with a key is for admins, and for those without one', async () => {
+test('one asked without a key is for admins, and for callers without a key', async () => {
   const { conversation_id: id } = await ask({})
   expect(await statusOf('GET', `${ONE}/${id}`, owner)).toBe(404)
   expect((await ask(owner, id)).status).toBe(404)
@@ -61,7 +61,7 @@ test('one that nobody asked with a key is for admins, and for those without one'
   expect(await statusOf('GET', `${ONE}/${id}`, {})).toBe(200)
 })
 
-test('traces and their feedback are for whoever asked', async () => {
+test('traces and their feedback are for the asker', async () => {
   const { trace_id: id } = await ask(owner, 'new', 'Does the zebra hum?')
   for (const [headers, status] of [
     [owner, 200],
@@ -91,7 +91,7 @@ test('SQL shows the same ones', async () => {
   }
 })
 
-test('a response belongs to whoever asked for it', async () => {
+test('a response belongs to its asker', async () => {
   const body = { model: 'open.kettle_agent', input: 'What hums?' }
   const { body: said } = await t.send('POST', '/v1/responses', body, owner)
   const { id } = said as { id: string }

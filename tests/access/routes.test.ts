@@ -185,7 +185,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** @param word stands in all names of one of the projects */
+/** @param word part of all names of one of the projects */
 function addressOf({ path }: Route, project: string, word: string): string {
   const values: Readonly<Record<string, string>> = {
     project_name: project,

@@ -1,4 +1,4 @@
-/** Statements with which somebody might get further than their key lets them. */
+/** Statements that might get a caller further than their key allows. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { CLASSIFIED_KINDS, scopesOf } from '../../src/query/run/statement-scopes.ts'
 import { parseStatement, type Statement } from '../../src/sql/dialect/parse-statement.ts'
@@ -43,7 +43,7 @@ test('every kind of statement is classified', async () => {
   expect([...kinds].filter((kind) => !CLASSIFIED_KINDS.includes(kind))).toEqual([])
 })
 
-test('a kind that nobody classified needs an admin of everything', () => {
+test('an unclassified kind needs an admin of everything', () => {
   expect(scopesOf({ kind: 'conquer_world' } as unknown as Statement)).toEqual(['everything'])
   expect(scopesOf({ kind: 'toString' } as unknown as Statement)).toEqual(['everything'])
 })
@@ -59,7 +59,7 @@ test('the list of changes holds every kind of statement that changes something',
   expect(changing.filter((kind) => !listed.has(kind))).toEqual([])
 })
 
-test('whoever may only read or only ask changes nothing', async () => {
+test('a key that may only read or only ask changes nothing', async () => {
   for (const statement of linesOf(CHANGES)) {
     for (const key of ['read', 'ask']) {
       const isAsking = statement.startsWith('EVALUATE AGENT') && key === 'ask'
@@ -70,7 +70,7 @@ test('whoever may only read or only ask changes nothing', async () => {
   }
 })
 
-test('whoever may only write or only ask reads nothing', async () => {
+test('a key that may only write or only ask reads nothing', async () => {
   for (const statement of linesOf(READS)) {
     for (const key of ['write', 'ask']) {
       const { text } = await asked(t, statement, keys[key] ?? {})
@@ -79,7 +79,7 @@ test('whoever may only write or only ask reads nothing', async () => {
   }
 })
 
-test('whoever may not ask reaches no agent', async () => {
+test('a key that may not ask reaches no agent', async () => {
   for (const statement of [
     "SELECT answer FROM open.kettle_agent WHERE question = 'x'",
     "SELECT (SELECT answer FROM open.kettle_agent WHERE question = 'x')",
@@ -95,7 +95,7 @@ test('whoever may not ask reaches no agent', async () => {
   }
 })
 
-test('whoever may only ask gets an answer', async () => {
+test('a key that may only ask gets an answer', async () => {
   const statement =
     "SELECT answer FROM open.kettle_agent WHERE question = 'What does the kettle do?'"
   expect((await asked(t, statement, keys.ask ?? {})).text).toContain('kettle')
@@ -103,7 +103,7 @@ test('whoever may only ask gets an answer', async () => {
 
 test('no statement shows a limited key anything of another project', async () => {
   for (const statement of linesOf(VEILED)) {
-    // An admin asks first: whatever is kept of that is not for the key.
+    // An admin asks first: the key must see nothing stored by that.
     if (!/^(DROP|EVALUATE)|query_/.test(statement)) await asked(t, statement, {})
     for (const key of ['limited', 'limitedAdmin']) {
       for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {

@@ -1,7 +1,7 @@
 /** A server with an open project and a vault, of which a limited key must never see anything. */
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
-/** Stands in every name and text of the vault, and nowhere else. */
+/** Part of every name and text of the vault, and of no other. */
 export const SECRET = 'zanzibar'
 
 export async function twoProjects(): Promise<TestApp> {

@@ -48,7 +48,7 @@ describe('agentData', () => {
     ])
   })
 
-  test('each name that stands for nothing becomes a warning', () => {
+  test('each name without a match becomes a warning', () => {
     const { warnings } = resolved(['nowhere.docs', 'a.b.c'], ['files.nothing', 'prices'])
     expect(warnings).toEqual([
       'No knowledge base found: nowhere.docs',

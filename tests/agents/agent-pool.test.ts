@@ -154,7 +154,7 @@ describe('ask', () => {
     expect(heard).toEqual([bug, 'trace-1'])
   })
 
-  test('nothing comes after the answer, whatever the thread still does', async () => {
+  test('nothing comes after the answer, even if the thread still sends events', async () => {
     const lines = await linesOf(poolWith(), 'output output end actions throw')
     expect(lines).toEqual(['start', 'output The answer', 'end'])
   })

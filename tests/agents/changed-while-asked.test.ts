@@ -47,7 +47,7 @@ test('a deleted agent goes on with what it was asked, and is asked no more', asy
   await first.hasLeft
 })
 
-test('one of its name that is made anew answers with its own model, in a thread of its own', async () => {
+test('a new agent of the same name answers with its own model, in its own thread', async () => {
   const asked = app.send('POST', ASK, QUESTION)
   await first.hasStalled
   await app.send('DELETE', `${AGENTS}/helper`)

@@ -222,7 +222,7 @@ describe('what a model writes is recognised', () => {
 })
 
 describe('no citation', () => {
-  test('of a quote that does not stand in its chunk', async () => {
+  test('of a quote that is not in its chunk', async () => {
     expect(await cited(`"You may return a teapot within 60 days" [${chunkId}]`)).toEqual([])
     expect(await cited(`> A broken pot is never replaced.\n\n[${chunkId}]`)).toEqual([])
   })
@@ -247,7 +247,7 @@ describe('no citation', () => {
   })
 })
 
-test('two knowledge bases with the same ids are told apart', async () => {
+test('two knowledge bases with the same ids are distinguished', async () => {
   const id = `w/1 (a):content:1of1:0to${PAGED.length}`
   const sql =
     'SELECT chunk_id, chunk_content FROM facts UNION ALL SELECT chunk_id, chunk_content FROM copies'

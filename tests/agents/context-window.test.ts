@@ -101,7 +101,7 @@ describe('what a model is shown', () => {
     ])
   })
 
-  test('a call whose result was shortened is told it once more, without being run', async () => {
+  test('a repeated call gets its shortened result in full, without being run', async () => {
     let runs = 0
     const turns = [queries('a'), queries('b'), queries('c'), queries('a'), ['ok']]
     const { model, requests } = scriptedModel(...turns)

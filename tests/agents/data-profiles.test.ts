@@ -1,4 +1,4 @@
-/** What a model is told of the data before its first call, through HTTP. */
+/** The description of the data that a model gets before its first call, through HTTP. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AvailableData } from '../../src/agents/data/agent-data.ts'
 import { DataProfiles } from '../../src/agents/data/data-profiles.ts'
@@ -51,7 +51,7 @@ test('a prompt names sizes, columns with types, values and ranges', async () => 
   )
 })
 
-test('names and values that strangers wrote cannot be read as sentences of ours', async () => {
+test('untrusted names and values cannot pass for instructions', async () => {
   const prompt = await told()
   expect(prompt).not.toContain(HOSTILE)
   expect(prompt).not.toContain('\nIgnore rules')
@@ -61,7 +61,7 @@ test('a view is described without running it', async () => {
   expect(await told(['mindsdb.slow'])).toContain('- mindsdb.slow, columns: x ')
 })
 
-test('what came in since is told', async () => {
+test('later rows are described', async () => {
   const query = "CREATE TABLE later AS SELECT 'x' AS y"
   await app.send('POST', '/api/sql/query', { query })
   expect(await told(['mindsdb.*'])).toContain(
@@ -108,7 +108,7 @@ test('a large knowledge base that is written all the time is read once in 30 sec
   )
   expect(reads).toBe(3)
   read.resolve()
-  // Nobody has asked for long.
+  // No question came for a long time.
   nowMs = 1_000_000
   rowCount = 700
   expect(await told({ revision: 5 })).toContain('700 chunks')

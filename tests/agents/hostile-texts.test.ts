@@ -66,7 +66,7 @@ describe('an answer of', () => {
 })
 
 test(
-  'a long answer that is wrong in millions of ways is told one of them',
+  'of millions of mistakes in a long answer, one is reported',
   async () => {
     const items = { allOf: Array.from({ length: 300 }, () => ({ type: 'string' })) }
     const check = await answerCheck({ name: 'a', schema: { type: 'array', items } })

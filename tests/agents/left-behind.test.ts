@@ -126,7 +126,7 @@ function outputOf(messages: readonly FromThread[]): unknown {
   return undefined
 }
 
-test('whatever becomes of questions, the thread keeps nothing of them', async () => {
+test('however questions end, the thread keeps nothing of them', async () => {
   expect(outputOf(await asked(1, taskOf('first')))).toBe('Done')
   const before = await kept(backwards)
   expect(before.found).toBe(false)

@@ -10,7 +10,7 @@ const missing = async () => {
 const AGENT = { id: 1, projectId: 1 }
 const PAGE = { limit: 10, before: null }
 
-test('is whoever began its conversation, and who sees all, with the agent that it was asked', async () => {
+test('is the owner of its conversation, or sees all, with the agent that was asked', async () => {
   const list = async () => ({ items: [], next: null })
   const turns = new LiveTurns({ list, get: missing, requireOwn: missing })
   const at = { startedAt: '2026-01-01 00:00:00.000000', isFirst: true, agentId: AGENT.id }

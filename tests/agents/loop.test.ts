@@ -84,7 +84,7 @@ describe('answer', () => {
     ])
   })
 
-  test('a thought that only ends is no part of the answer', async () => {
+  test('a thought that only ends is not part of the answer', async () => {
     const { model } = scriptedModel(['They ask for', ' days.\n</thi', 'nk>\n\n30 days.'])
     expect((await played({}, model)).at(-2)).toMatchObject({ output: '30 days.' })
     const about = scriptedModel(['Models write <think>\n</think>\nbefore.'])
@@ -141,7 +141,7 @@ describe('answer', () => {
     expect(mostAtOnce).toBe(4)
   })
 
-  test('a call that fails ends the question, whatever runs beside it', async () => {
+  test('a call that fails ends the question, even while others run', async () => {
     const { model } = scriptedModel([call('kb_query_tool', 'a'), call('kb_query_tool', 'b')])
     const failure = await failureOf(
       played({}, model, async ({ input }) => {
@@ -167,7 +167,7 @@ describe('answer', () => {
     ])
   })
 
-  test('an unknown tool is told which there are, and is not run', async () => {
+  test('a call of an unknown tool gets the list of tools, and is not run', async () => {
     const { model } = scriptedModel([call('rm', '-rf')], ['Sorry'])
     const ran: string[] = []
     const events = await played({}, model, async ({ name }) => {
@@ -179,7 +179,7 @@ describe('answer', () => {
     expect(ran).toEqual([])
   })
 
-  test('an identical call is not run again, and says where its result stands', async () => {
+  test('an identical call is not run again, and points to its result', async () => {
     const { model, requests } = scriptedModel(
       [call('kb_query_tool', "SELECT  1 FROM a WHERE b = 'x  y';")],
       [call('kb_list_tool'), call('kb_query_tool', "SELECT 1\nFROM a WHERE b = 'x  y'")],
@@ -196,8 +196,7 @@ describe('answer', () => {
       '',
       "SELECT 1 FROM a WHERE b = 'x y'",
     ])
-    const said =
-      'This call is identical to call 1, so it was not run again: its result stands above.'
+    const said = 'This call is identical to call 1, so it was not run again: its result is above.'
     expect(transcript(events)[6]).toStartWith(`steps ${said}`)
     expect(requests[2]?.messages.at(-1)?.content).toContain(said)
   })
@@ -244,7 +243,7 @@ describe('answer', () => {
     expect(ran).toEqual([])
   })
 
-  test('a tool with a schema is told of what is missing and of what is no object', async () => {
+  test('a call that does not fit its schema gets the missing fields and a refusal of non-objects', async () => {
     const schema = { type: 'object', required: ['sql'], properties: { sql: { type: 'string' } } }
     const tools = [{ name: 'chart', description: '', input: null, schema }]
     const { model } = scriptedModel([call('chart', '{}'), call('chart', '[1]')], ['Sorry'])
@@ -280,7 +279,7 @@ describe('answer', () => {
     ])
   })
 
-  test('near the deadline the model is told to answer, without tools, and it is said', async () => {
+  test('near the deadline the model has to answer, without tools, with a warning', async () => {
     const { model, requests } = scriptedModel([call('kb_list_tool')], ['In time'])
     const events = await collected(
       answer({ ...ASK, timeoutMs: 60 }, { model, runTool: () => new Promise(() => {}) }, NO_SIGNAL),
@@ -294,7 +293,7 @@ describe('answer', () => {
     expect(events.at(-2)).toEqual({ type: 'output', output: 'In time' })
   })
 
-  test('after the last step the model is told to answer, without tools', async () => {
+  test('after the last step the model has to answer, without tools', async () => {
     const { model, requests } = scriptedModel([call('kb_list_tool')], ['In time'])
     const events = await played({ maxSteps: 1 }, model)
     expect(transcript(events).at(-2)).toBe('output In time')
@@ -312,7 +311,7 @@ describe('answer', () => {
     expect(failure).toMatchObject({ code: 'step_limit' })
   })
 
-  test('calls of one turn beyond the last step are not run, and the model is told', async () => {
+  test('calls of one turn beyond the last step are not run, and the model learns it', async () => {
     const calls = [call('kb_query_tool', 'a'), call('kb_query_tool', 'b')]
     const { model, requests } = scriptedModel(calls, ['So far'])
     const events = await played({ maxSteps: 1 }, model)
@@ -365,7 +364,7 @@ describe('answer', () => {
     expect(await failureOf(collected(events))).toMatchObject({ code: 'cancelled' })
   })
 
-  test('the newest history that fits is told, the oldest is left out', async () => {
+  test('the newest history that fits is sent, the oldest is left out', async () => {
     const long = 'h'.repeat(AGENT_LIMITS.historyBytesMax - 10)
     const history = [
       { role: 'user', content: 'first, and too much' },

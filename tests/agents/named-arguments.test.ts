@@ -37,7 +37,7 @@ describe('readArguments', () => {
     ['{"name":"a","whole":1}', '"whole" must be true or false'],
     ['{"name":"a","__proto__":1}', 'there is no argument "__proto__"'],
     [`{"name":"${'x'.repeat(70_000)}"}`, '"name" has at most 65536 characters'],
-  ])('%.60s is told what is wrong', (input, reason) => {
+  ])('%.60s gets what is wrong', (input, reason) => {
     expect(() => readArguments(input, SPECS)).toThrow(reason)
   })
 })

@@ -34,7 +34,7 @@ describe('responseFormatOf', () => {
   )
   const deep = Array.from({ length: 30 }).reduce<JsonSchema>((inner) => ({ not: inner }), {})
   const REFUSED: readonly (readonly [string, unknown, string])[] = [
-    ['what is no schema', 'x', 'must be an object'],
+    ['anything but a schema', 'x', 'must be an object'],
     ['a reference to elsewhere', { $ref: 'http://127.0.0.1/schema' }, 'a place in the schema'],
     ['a reference to nothing', { $ref: '#/$defs/none' }, 'names nothing'],
     ['recursion', { properties: { a: { $ref: '#' } } }, 'recursive'],
@@ -88,7 +88,7 @@ describe('answerCheck', () => {
     })
   })
 
-  test('runs patterns that would never end elsewhere, and refuses what is no pattern', async () => {
+  test('runs patterns that would never end in JavaScript, and refuses invalid ones', async () => {
     const schema = { type: 'string', pattern: '^(a|a)*(a+)+$' }
     const check = await answerCheck({ name: 'a', schema })
     expect(check(JSON.stringify(`${'a'.repeat(20_000)}b`)).kind).toBe('wrong')

@@ -75,7 +75,7 @@ describe('tables of data sources', () => {
     })
   })
 
-  test('nobody is asked for an agent without such names', async () => {
+  test('no database is asked for an agent without such names', async () => {
     expect(await resolved(['files.orders', 'shop'])).toMatchObject({
       names: ['files.orders'],
       warnings: ['No table found: shop'],
@@ -101,7 +101,7 @@ describe('tables of data sources', () => {
     expect(warnings[1]).toBe('Database down cannot be asked for its tables: connect ECONNREFUSED')
   })
 
-  test('whoever asked may leave while a source is silent', async () => {
+  test('a client may leave while a source is silent', async () => {
     const controller = new AbortController()
     const waiting = resolved(['silent.*'], { silent: 'silent' }, controller.signal)
     controller.abort(new AppError('cancelled', 'gone'))

@@ -108,7 +108,7 @@ describe('a thread', () => {
     expect(await who(pool)).not.toBe(first)
   })
 
-  test('sends what comes late of one question to nobody', async () => {
+  test('drops late messages of a question', async () => {
     const pool = poolWith()
     const first = await who(pool)
     expect(await lines(pool, 'late-output output')).toContain('output The answer')

@@ -71,7 +71,7 @@ describe('ToolHost', () => {
     expect(asked[0]?.sql).toBe('SELECT 1')
   })
 
-  test('a failed query is told to the model with a hint', async () => {
+  test('the model gets a failed query with a hint', async () => {
     const select = failing(new AppError('sql_forbidden', 'secret.kb is not available here'))
     expect(await run(hostWith(select), 'kb_query_tool', 'SELECT 1')).toBe(
       'Error executing knowledge base query: secret.kb is not available here. ' +
@@ -89,7 +89,7 @@ describe('ToolHost', () => {
     expect(asked).toEqual([])
   })
 
-  test('a bug and an abort are no observation', async () => {
+  test('a bug and an abort are not observations', async () => {
     const bug = new TypeError('x is not a function')
     await expect(run(hostWith(failing(bug)), 'kb_query_tool', 'SELECT 1')).rejects.toBe(bug)
     const abort = AbortSignal.abort(new AppError('cancelled', 'gone'))

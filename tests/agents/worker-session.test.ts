@@ -75,7 +75,7 @@ describe('WorkerSession', () => {
     ])
   })
 
-  test('a bug is told to the log alone', async () => {
+  test('a bug goes only to the log', async () => {
     const { session, posted } = sessionWith(async () => {
       throw new TypeError('a secret')
     })

@@ -27,7 +27,7 @@ test.each<[string, Language, readonly string[]]>([
   expect(termsAndStarts(text, language)).toEqual([...expected])
 })
 
-test('a start counts half in a query, as often as it stands there', () => {
+test('a start counts half in a query, as often as it occurs', () => {
   const { keys, counts } = queryTerms('restaurieren Restauration', 'german')
   const count = (term: string) => counts[keys.indexOf(termKey(term))]
   expect([count('restauri'), count('restauration'), count('^rest')]).toEqual([1, 1, 1])
@@ -74,7 +74,7 @@ test.each<[string, Language, readonly string[]]>([
   expect(terms(text, language)).toEqual([...expected])
 })
 
-test('every language reads its words, and the same term stands for one key', () => {
+test('every language reads its words, and the same term has one key', () => {
   for (const language of LANGUAGES) {
     const [first, second] = [...new Analyzer(language).terms('xyz Xyz')].flat()
     expect(first).toBe(second)
@@ -101,7 +101,7 @@ test('a long text has the words of its parts, wherever it is cut', () => {
   expect(pairs).toBe('𠮷'.repeat(40_000))
 })
 
-test('whatever the text, its terms are well-formed words', () => {
+test('terms of every text are well-formed words', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary', maxLength: 200 }),

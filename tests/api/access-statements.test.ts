@@ -119,7 +119,7 @@ describe('statements about users', () => {
   })
 })
 
-test('no password stands in an error, the log or the audit log, however a statement is wrong', async () => {
+test('no password appears in an error, the log or the audit log, however a statement is wrong', async () => {
   const secret = 'hunter2-hunter2'
   const wrong = [
     `CREATE USER cy USING password = '${secret}', role = 'nobody'`,

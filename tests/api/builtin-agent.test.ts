@@ -65,7 +65,7 @@ async function asked(question: string, history: readonly Said[] = []): Promise<A
 /** Without the line that names the chunk. */
 const quotesIn = (content: string) => content.split('\n').filter((line) => line.startsWith('>'))
 
-describe('a quote stands in the setting in which it is read', () => {
+describe('a quote comes with the text around it', () => {
   test('code with the sentence that leads to it', async () => {
     const { content, citations } = await asked('How do I descale the kettle?')
     expect(quotesIn(content).slice(0, 5)).toEqual([
@@ -165,7 +165,7 @@ test.each([
   expect(citations).toEqual([])
 })
 
-test('an empty knowledge base is told as empty, not as one without the answer', async () => {
+test('an empty knowledge base is reported as empty, not as one without the answer', async () => {
   await t.send('POST', `${PROJECT}/knowledge_bases`, { knowledge_base: { name: 'empty' } })
   await t.send('POST', `${PROJECT}/agents`, {
     agent: { name: 'early', data: { knowledge_bases: ['mindsdb.empty'] } },

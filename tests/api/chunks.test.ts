@@ -1,4 +1,4 @@
-/** What is said of chunks over HTTP: previews, warnings, and what stands in their metadata. */
+/** Chunks over HTTP: previews, warnings, and metadata. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'

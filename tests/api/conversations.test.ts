@@ -89,7 +89,7 @@ const firstFigure = ({ content }: Told) => /\d\d,\d00/.exec(content)?.[0]
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe('a conversation that is kept', () => {
-  test('keeps half characters and zero bytes as signs that stand for them', async () => {
+  test('keeps half characters and zero bytes as replacement characters', async () => {
     const [half, zero] = await Promise.all([
       ask('guide', 'How many visitors in 2023? \ud800', 'new'),
       ask('guide', 'How many visitors in 2024? \0', 'new'),
@@ -141,7 +141,7 @@ describe('a conversation that is kept', () => {
     expect(before).toMatchObject({ turns: [{ question: 'When does the cafe open?' }], next: null })
   })
 
-  test('is told to a chat model, its id in the trace, in SQL and in the events', async () => {
+  test('is sent to a chat model, its id in the trace, in SQL and in the events', async () => {
     const server = await scripted('writer', {}, says('41,200.'), says('58,900.'))
     const { conversationId } = await ask('writer', 'How many came in 2023?', 'new')
     const messages = [{ role: 'user', content: 'And in 2024?' }]
@@ -169,7 +169,7 @@ describe('a conversation that is kept', () => {
     ])
   })
 
-  test('is not there for another agent, nor when nobody began it', async () => {
+  test('is not there for another agent, nor if it was never started', async () => {
     await agent('other', {})
     const { conversationId } = await ask('guide', 'When does the cafe open?', 'new')
     for (const [name, id] of [
@@ -323,7 +323,7 @@ describe('turns that do not fit into the context', () => {
     expect(trace).toMatchObject({ conversation_id: id, turn_count: 2 })
   })
 
-  test('are left out where no summary can be made, and both sides are told', async () => {
+  test('are left out if no summary can be made, and both sides learn it', async () => {
     const server = await scripted(
       'writer',
       { context_tokens: 8000 },

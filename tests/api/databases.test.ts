@@ -264,7 +264,7 @@ test('information_schema leaves out what does not answer, and says so', async ()
   const schemata = await sql('SELECT schema_name FROM information_schema.schemata')
   expect(schemata.data).toContainEqual(['down'])
   sources.asked.length = 0
-  // What the catalog alone holds waits for nobody.
+  // Entries of the catalog wait for no database.
   expect((await sql('SHOW TABLES')).type).toBe('table')
   expect(sources.asked).toEqual([])
   expect((await sql('SHOW TABLES FROM down')).error_code).toBe(2610)
@@ -281,7 +281,7 @@ test('a view over information_schema sees the tables that there are when it is r
   expect((await sql('SELECT count(*) FROM v')).data).toEqual([[2]])
 })
 
-test('names of the language are no engines', async () => {
+test('names of the language are not engines', async () => {
   for (const engine of ['constructor', '__proto__', 'toString']) {
     const database = { name: 'x', engine, parameters: {} }
     const { body } = await app.send('POST', '/api/databases', { database })

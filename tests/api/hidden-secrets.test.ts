@@ -1,4 +1,4 @@
-/** A password that stands in a statement is in no answer, whatever is wrong with the statement, and wherever it is stored. */
+/** A password in a statement is in no answer, for every error in the statement, and wherever it is stored. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mayHoldSecrets, withoutSecrets } from '../../src/core/domain/flow/source-parameters.ts'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'

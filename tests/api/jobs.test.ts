@@ -67,7 +67,7 @@ test('events show a job until it is over', async () => {
   expect(last).toMatchObject({ state: 'done', documents: 600 })
 })
 
-test('an id that is no number, or that nobody has, is not found', async () => {
+test('an id that is not a number, or is unknown, is not found', async () => {
   for (const id of ['x', '0', '-1', '1e3', '99', '9'.repeat(40), '1;2']) {
     for (const path of ['', '/events']) {
       const { status, body } = await app.send('GET', `/api/jobs/${id}${path}`)

@@ -42,7 +42,7 @@ describe('a key', () => {
     expect(await status('GET', '/api/projects', { 'x-api-key': key })).toBe(200)
     expect(await status('GET', '/api/keys', { 'x-api-key': key })).toBe(403)
     expect(await status('GET', '/api/projects', { 'x-api-key': `${key}x` })).toBe(401)
-    // As on a server without a login: whoever sends a key is held to it.
+    // As on a server without a login: a caller who sends a key is limited to it.
     expect(await status('GET', '/api/keys', { 'x-api-key': key, ...admin })).toBe(403)
   })
 
@@ -142,7 +142,7 @@ describe('a key', () => {
     }
   })
 
-  test('gives no more than whoever makes it has', async () => {
+  test('has no more rights than its creator', async () => {
     const limited = await makeKey(open, ['admin'], { projects: ['mindsdb'] })
     await open.send('POST', '/api/projects', { project: { name: 'other' } })
     const tries = [

@@ -144,7 +144,7 @@ describe('a key', () => {
     expect([there?.code, missing?.code]).toEqual(['forbidden', 'forbidden'])
   })
 
-  test('writes by add_documents alone: query only reads, whatever the key may do', async () => {
+  test('writes by add_documents alone: query only reads, for every key', async () => {
     for (const sql of [
       'DELETE FROM docs',
       '/* SELECT */ DROP PROJECT shop',
@@ -184,7 +184,7 @@ describe('a statement ends', () => {
   const params = { name: 'query', arguments: { sql: LONG } }
   const long = { id: 'long', method: 'tools/call', params }
 
-  test('when the client cancels it, and nobody waits for an answer', async () => {
+  test('when the client cancels it and no longer waits for an answer', async () => {
     const own = await session(admin)
     const response = await app.app.handle(request(long, own))
     await until(() => running() === 1)

@@ -89,7 +89,7 @@ describe('a request without a session', () => {
     expect(await post(notification)).toMatchObject({ status: 202, text: '' })
   })
 
-  test('an unknown method is told so', async () => {
+  test('an unknown method gets an error', async () => {
     const { messages } = await post(request('no/such'))
     expect(messages).toMatchObject([{ error: { code: -32601 } }])
   })
@@ -104,14 +104,14 @@ describe('a session', () => {
     expect(await app.send('DELETE', '/mcp', undefined, own)).toMatchObject({ status: 404 })
   })
 
-  test('an id that nobody has is 404, so that the client begins anew', async () => {
+  test('an unknown id is 404, so that the client starts over', async () => {
     const headers = { 'mcp-session-id': crypto.randomUUID() }
     const { status, messages } = await post(request('ping'), headers)
     expect(status).toBe(404)
     expect(messages).toMatchObject([{ error: { code: -32001 } }])
   })
 
-  test('a protocol version that nobody speaks is 400', async () => {
+  test('an unknown protocol version is 400', async () => {
     const own = await session()
     const answer = await post(request('ping'), { ...own, 'mcp-protocol-version': '1999-01-01' })
     expect(answer).toMatchObject({ status: 400 })
@@ -147,7 +147,7 @@ describe('a session', () => {
   })
 })
 
-describe('what is no message', () => {
+describe('an invalid message', () => {
   test.each([
     ['no JSON', '{"jsonrpc":', 400, -32700],
     ['a number', '7', 400, -32700],
@@ -224,7 +224,7 @@ describe('a tool that fails', () => {
 })
 
 describe('the tools', () => {
-  test('null stands for an argument that is left out', async () => {
+  test('null means an omitted argument', async () => {
     const result = await called('search', { query: 'green tea', limit: null, filters: null })
     expect(result.structuredContent?.results).toHaveLength(1)
   })

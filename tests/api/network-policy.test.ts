@@ -86,7 +86,7 @@ describe('where others can reach the server, a private address of a model is ref
     }
   })
 
-  test('what the setting names, and what nobody resolves yet, may be stored', async () => {
+  test('hosts in the setting, and names that do not resolve yet, may be stored', async () => {
     for (const [index, url] of ['http://10.9.1.2/v1', 'http://models.test/v1'].entries()) {
       const agent = { name: `allowed_${index}`, model: embedder(url) }
       expect((await locked.send('POST /agents', { agent })).status).toBe(201)

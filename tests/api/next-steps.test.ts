@@ -44,7 +44,7 @@ test.each([
   expect(await t.rows('SELECT id FROM teas')).toEqual([['1']])
 })
 
-/** The place that is named, and the line of the statement that stands above the caret, to there. */
+/** The text from the named position up to the caret in the line above it. */
 async function placeOf(query: string) {
   const [place = '', line = '', caret = ''] = (await failure(query)).split('\n').slice(-3)
   const named = /line \d+, column \d+/.exec(place)?.[0]

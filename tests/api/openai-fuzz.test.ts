@@ -1,4 +1,4 @@
-/** Whatever is sent to the data half of OpenAI's API: never a 500, and failures in that API's form. */
+/** Any request to the data half of OpenAI's API: never a 500, and failures in that API's form. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createTestApp, type TestApp } from '../support/test-app.ts'

@@ -153,7 +153,7 @@ test('a cancelled one that goes on after another one cuts what that one stored',
   expect(await app.rows(LONGEST)).toEqual([[true]])
 })
 
-test('a knowledge base that was made anew has a job of its own', async () => {
+test('a recreated knowledge base has its own job', async () => {
   const gate = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
   const app = await created(300, gate.embedders)
   await put(app, { rows: [{ id: 'a', content: TEXT }] })

@@ -255,7 +255,7 @@ test('a cancelled one leaves each document old or new, and goes on where it was'
   expect(await chunksOf(app, 'k')).toEqual(await chunksOf(app, 'fresh'))
 })
 
-test('a document that is replaced meanwhile keeps its new text, and another chunking begins anew', async () => {
+test('a document that is replaced meanwhile keeps its new text, and another chunking starts over', async () => {
   const gate = gatedEmbedders((texts) =>
     texts.some((one) => one.startsWith('Garden 1 ') && one.length < 90),
   )
@@ -299,7 +299,7 @@ test('in SQL it is an option of ALTER, and an insert beside it is refused', asyn
   expect(await rechunked(empty, 'none')).toMatchObject({ state: 'done', rows: 0, total: 0 })
 })
 
-/** Until so many rows of a job are stored. */
+/** Until this many rows of a job are stored. */
 async function stored(app: TestApp, id: number, count: number): Promise<void> {
   for await (const job of app.store.jobs.get(id) === undefined ? [] : watched(app, id)) {
     if (job >= count) return

@@ -84,7 +84,7 @@ describe('a search over a knowledge base with a reranking model', () => {
     expect(calls[0]?.passages.length).toBe(50)
   })
 
-  test('asks about fifty, or what the option says, whatever the LIMIT, and gives all rows', async () => {
+  test('asks about fifty, or the number in the option, with any LIMIT, and returns all rows', async () => {
     const all = await sql(`${TOP} LIMIT 60`)
     expect(all.data.length).toBe(60)
     expect(calls[0]?.passages.length).toBe(50)

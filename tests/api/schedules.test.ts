@@ -114,7 +114,7 @@ test('a run that fails says why, and does not move LAST', async () => {
   expect((await app.send('GET', '/api/projects/mindsdb/jobs/j')).body).toMatchObject({ last: {} })
 })
 
-test('times of the runs stand for themselves in the statements', async () => {
+test('times of the runs are values in the statements', async () => {
   await sql(
     "CREATE JOB j (INSERT INTO kb SELECT 'a' AS id, '{{PREVIOUS_START_DATETIME}} {{START_DATETIME}}' AS text)",
   )
@@ -163,7 +163,7 @@ test('what its statements read must be there when the job is made', async () => 
   expect(await sql(`CREATE JOB j (${made}) START '2099-01-01'`)).toMatchObject({ type: 'ok' })
 })
 
-test('secrets in its statements are shown to nobody', async () => {
+test('secrets in its statements are never shown', async () => {
   const statement = `CREATE DATABASE IF NOT EXISTS shop ENGINE = 'postgres', PARAMETERS = {"host": "h", "password": "geheim", "url": "postgresql://u:geheim@h/d"}`
   const keyed = `CREATE KNOWLEDGE_BASE IF NOT EXISTS k USING embedding_model = {"provider": "openai", "model_name": "m", "api_key": "geheim"}`
   await sql(`CREATE JOB j (${statement}; ${keyed}) START '2099-01-01'`)

@@ -35,7 +35,7 @@ async function found(body: object): Promise<Found> {
   return answer.body as Found
 }
 
-test('highlights are the words that a keyword search finds, whatever their form', async () => {
+test('highlights are the words that a keyword search finds, in every form', async () => {
   const { results } = await found({ query: 'tea cafe xray 緑茶', k: 1, highlight: true })
   const [{ chunk_content: text, highlights = [] } = { chunk_content: '' }] = results
   expect(highlights.map(([start, end]) => text.slice(start, end))).toEqual([

@@ -1,4 +1,4 @@
-/** Texts that nobody would search for: each gives results or one clear error, in every mode and by SQL. */
+/** Unusual search texts: each gives results or one clear error, in every mode and by SQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -62,7 +62,7 @@ describe('a search for', () => {
     }
   })
 
-  test('a word is by its script, whatever stands beside it', async () => {
+  test('a word is analysed by its script, next to any other', async () => {
     for (const query of ['чай', 'τσάι', 'nothing чай']) {
       const { body } = await t.send('POST', `${KBS}/teas/search`, { query, mode: 'keyword' })
       const { results } = body as { readonly results: readonly { readonly id: string }[] }

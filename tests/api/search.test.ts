@@ -191,7 +191,7 @@ describe('a search', () => {
     expect(await search({ query: 'tea' }, 'empty')).toEqual({ results: [] })
   })
 
-  test('shows the columns that are named, and leaves out what is not relevant', async () => {
+  test('shows the named columns, and leaves out irrelevant chunks', async () => {
     const body = { query: 'assam', mode: 'vector', columns: ['PRICE', 'nothing'] }
     const { results } = await search({ ...body, min_relevance: 0.6 })
     expect(results.map(({ metadata }) => metadata)).toEqual([{ price: 6 }])

@@ -106,7 +106,7 @@ test('a key in the address: only one that reads and does nothing else', async ()
   }
   const { key } = await makeKey(locked, ['read'], {}, admin)
   expect(await statusWith(key)).toBe(200)
-  // Whoever has the key needs no browser to ask.
+  // A caller with the key needs no browser.
   expect(await statusWith(key, { 'sec-fetch-site': 'cross-site' })).toBe(200)
   expect(await statusWith(`${key}x`)).toBe(401)
   expect(await statusWith('nonsense')).toBe(401)

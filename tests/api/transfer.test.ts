@@ -137,7 +137,7 @@ test('a knowledge base moves with its vectors, and every search answers the same
   ])
 })
 
-test('a job imports it while nobody waits', async () => {
+test('a job imports it in the background', async () => {
   const kb = await made(from, 'later', DEFINITION)
   await inserted(from, kb, rowsOf(20))
   const bytes = await exported(from, kb)
@@ -195,7 +195,7 @@ test('values of every type keep it', async () => {
   expect(await to.rows(sql)).toEqual(stored)
 })
 
-describe('a file that is no export of ours', () => {
+describe('a file that is not an export of Eider', () => {
   let good: string
 
   beforeAll(async () => {

@@ -94,7 +94,7 @@ describe('the own password', () => {
     return t.send('POST', '/api/password', body, headers)
   }
 
-  test('is changed by whoever knows it', async () => {
+  test('is changed by a user who knows it', async () => {
     const { headers } = await userWith('self')
     expect((await change(headers, 'a wrong one')).status).toBe(401)
     const { status, body } = await change(headers, PASSWORD)
@@ -144,7 +144,7 @@ describe('what a user may be', () => {
     })
   }
 
-  test('without a login nobody', async () => {
+  test('without a login no one', async () => {
     const open = await createTestApp()
     const answer = await open.send('POST', '/api/users', RIGHT)
     await open.close()

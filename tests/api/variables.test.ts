@@ -43,7 +43,7 @@ describe('with the login off', () => {
     ['a cookie', { cookie: 'a=b; session=mine' }, { cookie: 'session=another' }],
     ['a bearer token', { authorization: 'Bearer mine' }, { authorization: 'Bearer another' }],
   ] as const) {
-    test(`${kind} names a session, and nobody else sees it`, async () => {
+    test(`${kind} names a session that no other client sees`, async () => {
       expect(await answer(open, "SET @v = 'hers'", mine)).toBe('ok')
       expect(await answer(open, "SET @v = 'another'", another)).toBe('ok')
       expect(await answer(open, 'SELECT @v', mine)).toBe('hers')
@@ -91,7 +91,7 @@ describe('with the login on', () => {
     expect(await answer(locked, 'SELECT @v', foreign)).toBe(UNSET)
   })
 
-  test('a view and a Parquet answer see the variables of whoever asks', async () => {
+  test('a view and a Parquet answer see the variables of their caller', async () => {
     const mine = { authorization: `Bearer ${await token()}` }
     await answer(locked, 'SET @v = 7', mine)
     await answer(locked, 'CREATE VIEW seen AS SELECT @v AS v', mine)

@@ -149,7 +149,7 @@ describe('a question that is being answered', () => {
     expect(none.body).toMatchObject({ status: 404, code: 'conversation_not_found' })
   })
 
-  test('stands beside the turns before it', async () => {
+  test('is listed with the turns before it', async () => {
     const go = Promise.withResolvers<void>()
     await writer({ kind: 'text', pieces: ['One.'] }, held(go.promise))
     const first = await (await ask('First?')).rest()
@@ -268,7 +268,7 @@ describe('a client that goes away', () => {
     })
   })
 
-  test('cannot leave one that nobody could read later', async () => {
+  test('cannot leave one whose result could never be read', async () => {
     await writer()
     const { conversation_id: _, ...body } = question('What is it?', { background: true })
     expect(await t.send('POST', `${AT}/completions`, body)).toMatchObject({ status: 400 })

@@ -43,7 +43,7 @@ test('an address that gives no page ends an insert, or is left out and the rest 
     const rows = await app.rows('SELECT id FROM teas ORDER BY id')
     expect(rows).toEqual([[of('/black')], [of('/green')]])
 
-    // The same while somebody waits; what was left out stands in the warnings of the knowledge base.
+    // The same while the client waits; rows left out are in the warnings of the knowledge base.
     expect((await insert({})).status).toBe(400)
     expect(await insert({ error: 'skip' })).toMatchObject({ status: 200, body: '' })
     const { body } = await app.send('GET', `${KB}/teas`)

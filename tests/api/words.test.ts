@@ -66,7 +66,7 @@ test.each([
   expect([...all].sort()).toEqual([...ids].sort())
 })
 
-test('a title that stands apart is found by its words', async () => {
+test('a separate title is found by its words', async () => {
   expect(await found('slipstream')).toEqual(['titled'])
 })
 

@@ -71,7 +71,7 @@ test('an offset that is not that of the answer is refused', async () => {
 const content = 'Tea is green. It has 20 cups. Milk has 20 too.'
 const gold = { documentId: 'p0', start: 21, end: 23, text: '20', content }
 
-test('an answer counts where it stands, in the quote as it is written', () => {
+test('an answer counts at its position, in the quote as written', () => {
   const answer =
     'Found:\n\n> Tea is *green*. **It has 20\n> cups.**\n— p0 [p0:content:1of1:0to46]\n\n' +
     '> Milk has 20 too.\n— p0 [p0:content:1of1:0to46]'

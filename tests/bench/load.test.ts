@@ -37,7 +37,7 @@ describe('two checkouts', () => {
 describe('a row of figures', () => {
   const load = { p50Ms: 2, p99Ms: 5, perSecond: 400, cpuMs: Number.NaN }
 
-  test('leaves out what is not known', () => {
+  test('leaves out unknown values', () => {
     const { columnNames, rows } = measureRows([{ what: 'a search', load }], null)
     expect(columnNames).toEqual(['measure', 'p50', 'p99', 'rate'])
     expect(rows).toEqual([['a search', '2 ms', '5 ms', '400/s']])

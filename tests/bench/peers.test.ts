@@ -119,7 +119,7 @@ test('a peer that cannot be imported says why, and one that ends meanwhile as we
   await open.close()
 })
 
-test('the plot names every point, whatever stands in its label', () => {
+test('the plot names every point, with any label', () => {
   const svg = recallPlot(
     [
       { label: 'Eider', p50Ms: 4, recall: 1, group: 'own' },

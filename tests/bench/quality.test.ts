@@ -101,6 +101,6 @@ test('documents are rated in their order', async () => {
   ])
 })
 
-test('an answer without results is told', async () => {
+test('an answer without results is reported', async () => {
   await expect(measuredMode(clientOf({}), VECTOR, QUESTIONS)).rejects.toThrow('no results')
 })

@@ -68,7 +68,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     const addresses = page.getByRole('textbox', { name: 'Addresses' })
     await addresses.fill('http://127.0.0.1:9/private,teas')
     await page.getByRole('button', { name: 'Add the pages' }).click()
-    // It is said of what was left out, which is opened where somebody wants to know.
+    // The page says what was left out; details open on request.
     await page.getByText('is not a public address').first().waitFor({ state: 'attached' })
     await page.reload()
     await addresses.waitFor()

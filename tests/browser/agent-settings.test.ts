@@ -3,7 +3,7 @@ import { answered, browserOver, browserTest } from './browser-fixture.ts'
 
 const browser = browserOver()
 
-browserTest('an agent is created and changed in two windows; the second is told', async () => {
+browserTest('an agent is created and changed in two windows; the second is warned', async () => {
   await browser.send('POST', '/api/projects/mindsdb/knowledge_bases', {
     knowledge_base: { name: 'teas' },
   })

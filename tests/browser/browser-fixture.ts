@@ -26,9 +26,9 @@ const hasBrowser = chromiumPath !== undefined || process.env.BROWSER === 'requir
 if (!hasBrowser) process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
 
 /**
- * Three ways to see whether a test depends on who is quicker. Pauses between its steps: the page is always done before.
- * Answers of the server that wait, each by another time up to this, the files of the page as well: the page is never done
- * before, and they change places. And a processor that is so many times slower for the page: what it draws late is late.
+ * Three ways to see whether a test depends on timing. Pauses between its steps: the page is always done before. Delayed
+ * answers of the server and files of the page, each by another time up to this: the page is never done before, and they
+ * change their order. And a processor that is this many times slower for the page: what it draws late is late.
  */
 const SLOW_STEPS_MS = Number(process.env.BROWSER_SLOW_STEPS_MS ?? 0)
 const SLOW_ANSWERS_MS = Number(process.env.BROWSER_SLOW_ANSWERS_MS ?? 0)
@@ -98,7 +98,7 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       server = started({ port: Number(new URL(before.baseUrl).port) })
       await server
     },
-    /** Ends the server as a crash does, in the middle of whatever it does, and starts it again at the same address. */
+    /** Ends the server as a crash does, in the middle of its work, and starts it again at the same address. */
     async crashServer(): Promise<void> {
       const before = await serverOf()
       process.kill(before.pid, 'SIGKILL')
@@ -169,7 +169,7 @@ export async function expectNoViolations(
   const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]))
   // What fades in has too little contrast until it is there, and some of it comes while axe looks.
   await page.emulateMedia({ reducedMotion: 'reduce' })
-  // What a debugger evaluates is no script of the page: its policy stays as strict as it is.
+  // Code evaluated by a debugger is not a script of the page: its policy stays as strict as it is.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(
     `axe.run(document, { runOnly: ${JSON.stringify(RULES)}, rules: ${JSON.stringify(rules)}, resultTypes: ['violations'] })

@@ -14,7 +14,7 @@ browserTest('the API is found by words, read on a phone and tried', async () => 
     await page.getByRole('button', { name: 'Execute' }).click()
     await page.locator('.live-responses-table').getByText('"mindsdb"').waitFor()
     await expectNoSidewaysScroll(page)
-    // The codes are above the reader where there is no room beside it.
+    // The codes are above the reader if there is no room beside it.
     await page.getByText('Error codes', { exact: true }).last().click()
     await page.getByRole('link', { name: 'project_not_found' }).click()
     await page.locator('tr:target').getByText('project_not_found').waitFor()

@@ -74,7 +74,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     const address = `/api/projects/mindsdb/knowledge_bases/teas/documents/${id}`
     await browser.send('PATCH', address, { metadata: { origin: 'Haifa' } })
     await form.getByRole('button', { name: 'Save' }).click()
-    await form.getByText('Somebody changed "origin"').waitFor()
+    await form.getByText('Another user changed "origin"').waitFor()
     await form.getByRole('button', { name: 'Replace what is stored' }).click()
     await main.getByText('Haifa').waitFor()
     expect(await browser.send('GET', address)).toMatchObject({
@@ -85,7 +85,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await form.getByRole('textbox', { name: /^Text of/ }).fill('A new tea')
     await browser.send('PATCH', address, { metadata: { origin: 'Akko' } })
     await form.getByRole('button', { name: 'Save' }).click()
-    await form.getByText('Somebody changed "origin"').waitFor()
+    await form.getByText('Another user changed "origin"').waitFor()
     await form.getByRole('button', { name: 'Replace what is stored' }).click()
     await main.getByText('Akko').waitFor()
     await main.getByText('A new tea').first().waitFor()

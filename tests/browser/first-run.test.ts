@@ -1,4 +1,4 @@
-/** Two paths of somebody who never read a manual: the sample on an empty server, and files that are dropped and then found. */
+/** Two paths of a new user: the sample on an empty server, and files that are dropped and then found. */
 import { expect } from 'bun:test'
 import { strToU8, zipSync } from 'fflate'
 import {

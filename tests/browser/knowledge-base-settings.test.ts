@@ -35,7 +35,7 @@ browserTest(
         params: { preprocessing: { auto_config: { chunk_size: 100, chunk_overlap: 0 } } },
       })
       await now.getByText(/^(9|1\d) chunks, /).waitFor()
-      // The document that is stored is cut so once somebody asks for it.
+      // The stored document is re-chunked on request.
       expect(await browser.send('GET', `${all}/teas/documents`)).toMatchObject({
         items: [{ chunk_count: 1 }],
       })
@@ -54,7 +54,7 @@ browserTest(
       await page.reload()
       await page.getByLabel('Size in characters').waitFor()
       expect(await page.getByLabel('Overlap in characters').count()).toBe(0)
-      // What is no number is said before anything is asked.
+      // An invalid number is reported before anything is sent.
       const size = page.getByLabel('Size in characters')
       await size.fill('')
       await size.pressSequentially('1e')
@@ -71,7 +71,7 @@ browserTest(
       const searches = page.getByRole('form', { name: 'Searches' })
       await page.getByLabel('Hybrid search unless').check()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
-      // What nobody touched stays automatic.
+      // Untouched fields stay automatic.
       expect(JSON.stringify(await stored())).not.toMatch(/hybrid_search_(alpha|fusion)/)
       await page.reload()
       await page.getByLabel('Semantic weight').fill('0.3')
@@ -85,7 +85,7 @@ browserTest(
       await searches.getByText('Semantic weight: 0.3 → automatic').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
-      // What somebody else has chosen meanwhile is replaced by a second save, also with what was automatic here.
+      // Another user's changes are replaced by a second save, also by values that are automatic here.
       await page.reload()
       await page.getByLabel('Combine rankings by').selectOption('rrf')
       const theirs = { hybrid_search_alpha: 0.9 }

@@ -25,7 +25,7 @@ function loggedOut(page: Page): Promise<void> {
 /** The browser writes each refused request to its console. */
 const REFUSED = /status of 401|status of 400/
 
-browserTest('a login, one that ends while somebody types, and signing out', async () => {
+browserTest('a login, one that ends while the user types, and signing out', async () => {
   await browser.visit('/sql', { expectedErrors: REFUSED }, async ({ page, baseUrl }) => {
     await logIn(page, 'ada', 'wrong')
     await page.getByRole('alert').waitFor()
@@ -47,7 +47,7 @@ browserTest('a login, one that ends while somebody types, and signing out', asyn
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out', exact: true }).click()
     await loggedOut(page)
-    // It is the server that ends it: whoever had copied the cookie is out, too.
+    // The server ends it: a copied cookie is void, too.
     expect((await fetch(`${baseUrl}/api/projects`, { headers })).status).toBe(401)
     expect(await page.evaluate(() => localStorage.getItem('eider.sql.tabs'))).toBeNull()
   })

@@ -3,13 +3,13 @@ import { browserOver, browserTest } from './browser-fixture.ts'
 
 const browser = browserOver()
 
-/** The browser writes each request that finds nobody to its console. */
-const NOBODY = /ERR_CONNECTION|ERR_EMPTY|Failed to load/
+/** The browser writes each unanswered request to its console. */
+const UNANSWERED = /ERR_CONNECTION|ERR_EMPTY|Failed to load/
 
 browserTest(
   'a server that goes away is said, nothing typed is lost, and it comes back',
   async () => {
-    await browser.visit('/create/agent', { expectedErrors: NOBODY }, async ({ page }) => {
+    await browser.visit('/create/agent', { expectedErrors: UNANSWERED }, async ({ page }) => {
       await page.getByLabel('Name', { exact: true }).fill('guide')
       await page.getByLabel('Instructions').fill('Say it in verse')
       const banner = page.getByText('The server does not answer')

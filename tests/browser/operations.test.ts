@@ -5,26 +5,29 @@ const browser = browserOver()
 
 const SLOW = 'SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3'
 
-browserTest('a statement is cancelled, its client is told, and the server goes on', async () => {
-  await browser.visit('/operations/running', {}, async ({ page }) => {
-    await page.getByText('Nothing runs now').waitFor()
-    const answer = browser.send('POST', '/api/sql/query', { query: SLOW }).catch(String)
-    await page.getByRole('button', { name: 'Cancel SELECT count(*)' }).click()
-    expect(await answer).toContain('cancelled the request')
-    await page.getByText('Nothing runs now').waitFor()
-    const sum = await browser.send('POST', '/api/sql/query', { query: 'SELECT 40 + 2 AS sum' })
-    expect(sum).toMatchObject({ data: [[42]] })
-    await page.getByRole('link', { name: 'Requests' }).click()
-    const cancelled = page.getByRole('row', { name: 'POST /api/sql/query' }).first()
-    await cancelled.waitFor()
-    // What the page asks for by itself does not fill the list, unless somebody wants to see it.
-    const ofPage = page.getByRole('row', { name: 'GET /api/requests' }).first()
-    expect(await ofPage.count()).toBe(0)
-    await page.getByLabel("Include this page's requests").check()
-    await ofPage.waitFor()
-    await page.waitForURL('**/operations/requests?from=all')
-  })
-})
+browserTest(
+  'a statement is cancelled, its client gets an error, and the server goes on',
+  async () => {
+    await browser.visit('/operations/running', {}, async ({ page }) => {
+      await page.getByText('Nothing runs now').waitFor()
+      const answer = browser.send('POST', '/api/sql/query', { query: SLOW }).catch(String)
+      await page.getByRole('button', { name: 'Cancel SELECT count(*)' }).click()
+      expect(await answer).toContain('cancelled the request')
+      await page.getByText('Nothing runs now').waitFor()
+      const sum = await browser.send('POST', '/api/sql/query', { query: 'SELECT 40 + 2 AS sum' })
+      expect(sum).toMatchObject({ data: [[42]] })
+      await page.getByRole('link', { name: 'Requests' }).click()
+      const cancelled = page.getByRole('row', { name: 'POST /api/sql/query' }).first()
+      await cancelled.waitFor()
+      // The page's own requests do not fill the list, unless the user wants to see them.
+      const ofPage = page.getByRole('row', { name: 'GET /api/requests' }).first()
+      expect(await ofPage.count()).toBe(0)
+      await page.getByLabel("Include this page's requests").check()
+      await ofPage.waitFor()
+      await page.waitForURL('**/operations/requests?from=all')
+    })
+  },
+)
 
 browserTest('a backup is made at once, and what takes memory and disk is listed', async () => {
   await browser.send('POST', '/api/sql/query', { query: 'CREATE KNOWLEDGE_BASE teas' })

@@ -43,7 +43,7 @@ browserTest('pages without text are counted, and the way to read them is one cli
     await page.getByText('1 of 1 row').first().waitFor()
     await expectNoViolations(page)
     await page.getByRole('link', { name: 'Set an OCR model' }).click()
-    await page.getByRole('heading', { name: 'Scans' }).waitFor()
+    await page.getByRole('heading', { name: 'Scanned pages' }).waitFor()
   })
 })
 

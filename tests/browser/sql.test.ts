@@ -9,7 +9,7 @@ const link = (sql: string, more: Readonly<Record<string, string>> = {}) => {
   return `/sql?${new URLSearchParams({ q: sql, run: '1', ...more })}`
 }
 
-/** In the place of what stands there, without what the editor adds by itself. */
+/** Replaces the text there, without the editor's additions. */
 async function write(page: Page, sql: string): Promise<void> {
   await page.locator('.cm-content').click()
   await page.keyboard.press('Control+a')

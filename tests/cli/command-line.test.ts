@@ -29,7 +29,7 @@ function parsed(...args: readonly string[]) {
 
 const NOTHING = { words: ['a'], to: undefined, filters: [], create: undefined }
 
-test('words and options stand in any order', () => {
+test('words and options come in any order', () => {
   expect(parsed('a')).toEqual(NOTHING)
   expect(parsed('--to', 'b', 'a')).toEqual({ ...NOTHING, to: 'b' })
   expect(parsed('a', '--to=b=c')).toEqual({ ...NOTHING, to: 'b=c' })
@@ -87,7 +87,7 @@ test('the nearest word is near', () => {
   expect(nearest('xyz', ['status', 'search'])).toBeUndefined()
 })
 
-test('every command stands in one group, and its help has its options and examples', () => {
+test('every command is in one group, and its help has its options and examples', () => {
   const grouped = GROUPS.flatMap(([, names]) => names)
   expect(grouped.toSorted()).toEqual(Object.keys(COMMANDS).sort())
   for (const [name, spec] of Object.entries(COMMANDS)) {

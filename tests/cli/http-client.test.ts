@@ -49,7 +49,7 @@ test('without a key it logs in once, with name and password', async () => {
   ])
 })
 
-test('a login that has ended is made anew, once', async () => {
+test('an expired login is renewed, once', async () => {
   let count = 0
   await using server = fakeServer({
     '/api/login': () => Response.json({ token: `t${++count}` }),
@@ -64,7 +64,7 @@ test('a login that has ended is made anew, once', async () => {
   expect(count).toBe(3)
 })
 
-test("a refusal is told in the server's own words, with its code", async () => {
+test("a refusal is shown in the server's own words, with its code", async () => {
   const refusals = {
     title: 'Unauthorized',
     detail: 'Authorization is required',
@@ -79,7 +79,7 @@ test("a refusal is told in the server's own words, with its code", async () => {
   })
 })
 
-test('a server that is not there, and one that is no Eider, are told apart', async () => {
+test('a missing server and one that is not Eider are distinguished', async () => {
   await using server = fakeServer({ '/api/status': () => new Response('<html>') })
   const client = httpClient({ url: server.url })
   await expect(client.send('GET', '/api/status')).rejects.toThrow('is no Eider')

@@ -32,7 +32,7 @@ async function found(given: Partial<FileRules> = {}, word = folder) {
   return { files: files.map(({ id }) => id), reasons }
 }
 
-test('what is left out by rules that nobody gave is named with the reason', async () => {
+test('files left out by default rules are named with the reason', async () => {
   expect(await found()).toEqual({
     files: ['a.md'],
     reasons: {
@@ -46,7 +46,7 @@ test('what is left out by rules that nobody gave is named with the reason', asyn
   })
 })
 
-test('what own patterns leave out is no news', async () => {
+test('files left out by the user’s patterns are not reported', async () => {
   const { files, reasons } = await found({}, join(folder, '*.png'))
   expect(files).toEqual(['logo.png'])
   expect(Object.keys(reasons).toSorted()).toEqual(['.env', 'node_modules/'])

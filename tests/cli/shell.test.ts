@@ -20,7 +20,7 @@ test('statements are remembered, the newest first, in a file of one user; secret
   rmSync(folder, { recursive: true })
 })
 
-test('a folder that cannot be written is no failure', () => {
+test('a folder that cannot be written is not a failure', () => {
   rememberStatement('SELECT 1;', { XDG_STATE_HOME: '/dev/null' })
   expect(readHistory({ XDG_STATE_HOME: '/dev/null' })).toEqual([])
   expect(historyFile({})).toBeNull()
@@ -36,7 +36,7 @@ const names = {
   }),
 }
 
-test('words, tables and columns are completed where they can stand', async () => {
+test('words, tables and columns are completed where they fit', async () => {
   const at = async (line: string) => (await completionsOf(line, names, 'mindsdb'))[0]
   expect(await at('sel')).toEqual(['select'])
   expect(await at('SEL')).toEqual(['SELECT'])

@@ -45,7 +45,7 @@ describe('known values', () => {
     expect(found.ndcg).toBeCloseTo(dcg / (1 + 1 / Math.log2(3) + 1 / 2), 12)
   })
 
-  test('what stands beyond k is not seen', () => {
+  test('results beyond k are ignored', () => {
     const found = metrics(['x', 'y', 'a'], { a: 1 }, 2)
     expect(NAMES.map((name) => found[name])).toEqual([0, 0, 0, 0, 0])
   })
@@ -69,7 +69,7 @@ describe('odd input', () => {
     )
   })
 
-  test('a negative grade is no penalty', () => {
+  test('a negative grade is not a penalty', () => {
     expect(metrics(['bad', 'a'], { a: 1, bad: -7 }, 2)).toEqual(metrics(['bad', 'a'], { a: 1 }, 2))
   })
 
@@ -88,7 +88,7 @@ describe('odd input', () => {
   })
 })
 
-describe('whatever the ranking', () => {
+describe('for every ranking', () => {
   const id: fc.Arbitrary<string> = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
   const ranking = fc.uniqueArray(id)
   const grades = fc.dictionary(id, fc.integer({ min: -1, max: 4 })).filter((all) => {

@@ -3,7 +3,7 @@ import { ERRORS } from '../../src/core/errors.ts'
 import { send, testServer } from './server-fixture.ts'
 
 const { deps } = testServer()
-/** The login is on, and nobody is logged in. */
+/** The login is on, and no user is logged in. */
 const { server } = testServer({
   settings: { ...deps.settings, username: 'ada', password: 'secret' },
 })

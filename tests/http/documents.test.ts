@@ -122,7 +122,7 @@ test('the schemas in the document are those that check the bodies', async () => 
   expect(body).toContain('"reranking_model"')
 })
 
-test('the options of an upload stand with its routes', async () => {
+test('the options of an upload are documented with its routes', async () => {
   const { paths } = await openApi()
   for (const operation of [paths['/api/files']?.post, paths['/api/files/{file_name}']?.put]) {
     for (const option of [
@@ -139,7 +139,7 @@ test('the options of an upload stand with its routes', async () => {
   }
 })
 
-test('every error code stands at the place that `type` points to', async () => {
+test('every error code is at the place that `type` points to', async () => {
   const { text, headers } = await send(testServer().server, 'GET /docs')
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
   for (const code of Object.keys(ERRORS)) expect(text).toContain(`<tr id="${code}">`)

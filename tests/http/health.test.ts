@@ -5,7 +5,7 @@ import { send, testServer } from './server-fixture.ts'
 const DOWN = { database: 'not answering', disk: 'ok' } as const
 const UP = { database: 'ok', disk: 'ok' } as const
 
-/** A database that answers when it is told to, and a clock that stands still. */
+/** A database that answers on command, and a clock that is stopped. */
 function database(answerMs: number) {
   const asked: PromiseWithResolvers<unknown>[] = []
   const clock = { ms: 0 }
@@ -22,7 +22,7 @@ function database(answerMs: number) {
   return { health, asked, clock }
 }
 
-test('a database that does not answer is told, is asked once, and is well when it answers', async () => {
+test('a database that does not answer is reported, is asked once, and is well when it answers', async () => {
   const { health, asked, clock } = database(1)
   expect(await Promise.all([health(), health(), health()])).toEqual([DOWN, DOWN, DOWN])
   expect(asked.length).toBe(1)

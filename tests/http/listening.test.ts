@@ -18,7 +18,7 @@ function listening({ server }: TestServer): Listener {
 
 const START: CompletionEvent = { type: 'start', prompt: 'q', trace_id: 't' }
 
-/** An agent that says one word and then waits until it is told to stop. */
+/** An agent that says one word and then waits until it is stopped. */
 function patientAgent() {
   const stopped = Promise.withResolvers<unknown>()
   const plain = testServer()

@@ -80,7 +80,7 @@ describe('the right password', () => {
 })
 
 describe('wrong ones', () => {
-  test('of one client and name wait longer and longer; others begin anew', async () => {
+  test('of one client and name wait longer and longer; others start over', async () => {
     const fixture = lockedServer()
     await Promise.all(wrongly(fixture, 3))
     await Promise.all(wrongly(fixture, 2, { address: ELSEWHERE }))
@@ -88,7 +88,7 @@ describe('wrong ones', () => {
     expect(fixture.delays).toEqual([250, 500, 1000, 250, 500, 250, 500])
   })
 
-  test('begin anew after a quiet quarter of an hour', async () => {
+  test('start over after a quiet quarter of an hour', async () => {
     const fixture = lockedServer()
     await Promise.all(wrongly(fixture, 3))
     fixture.clock.nowMs += 16 * 60_000
@@ -130,7 +130,7 @@ describe('wrong ones', () => {
     expect(fixture.delays).toEqual([250, 500, 250])
   })
 
-  test('from many addresses slow down the name they guess at, and nobody who knows it', async () => {
+  test('from many addresses slow down the name they guess at, but no one with the right password', async () => {
     const fixture = lockedServer()
     for (let index = 0; index < 900; index++) {
       await attempt(fixture, { password: 'wrong', address: `10.0.${index >> 8}.${index & 255}` })
@@ -182,7 +182,7 @@ function statusFrom(localAddress: string, port: number, password: string): Promi
   return answer.promise
 }
 
-test('a client is known by its connection, whatever its headers say', async () => {
+test('a client is known by its connection, not by its headers', async () => {
   const { fixture, waits, letGo } = patientServer()
   const listener = fixture.server.listen({ hostname: '127.0.0.1', port: 0 })
   const port = Number(listener.url.port)
@@ -245,7 +245,7 @@ describe('a login whose password takes time to compare', () => {
     expect(fixture.delays).toEqual([150])
   })
 
-  test('of a name that nobody has compares nothing', async () => {
+  test('of an unknown name compares nothing', async () => {
     const { compared, fixture } = comparingServer()
     for (let index = 0; index < 100; index++) {
       await attempt(fixture, { username: `nobody ${index}`, password: 'x' })

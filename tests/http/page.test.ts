@@ -20,7 +20,7 @@ function over(files: () => Promise<PageFiles>, logged: unknown[] = []) {
   }
 }
 
-test('every address of the page answers with the same file, whatever stands in it', async () => {
+test('every address of the page answers with the same file', async () => {
   const home = await (await server('/')).text()
   const paths = [
     '/sql?q=%00',

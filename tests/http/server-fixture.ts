@@ -26,6 +26,7 @@ import { fakeSources } from '../support/fake-sources.ts'
 import { holdAnswer } from '../support/held-answers.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
+import { NO_STORAGES } from '../support/no-storages.ts'
 import { NO_DOCUMENTS, noDocument } from './no-documents.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
@@ -248,7 +249,7 @@ export function testServer(
       rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
       chatProviders: ['builtin', 'openai'],
       ...{ checkAddress: async () => {}, checkServerAddress: async () => {} },
-      reembeddings: NO_REEMBEDDINGS,
+      ...{ reembeddings: NO_REEMBEDDINGS, storages: NO_STORAGES },
       dataSources: {
         createDataSource: async () => Promise.reject(new Error('not expected')),
         alterDataSource: async () => Promise.reject(new Error('not expected')),

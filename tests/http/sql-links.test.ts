@@ -36,7 +36,7 @@ test('rows come as JSON, or as the address or Accept says', async () => {
   expect((await open(`${LINK}&format=ndjson`)).text).toBe('{"id":1,"name":"a, b"}\n')
 })
 
-test('an answer is kept by nobody, and has a name as a file', async () => {
+test('an answer is never cached, and has a file name', async () => {
   const { headers } = await open(`${LINK}&format=csv`)
   expect(headers.get('cache-control')).toBe('private, no-store')
   expect(headers.get('referrer-policy')).toBe('no-referrer')

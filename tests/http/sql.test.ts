@@ -128,7 +128,7 @@ describe('other formats', () => {
     expect(text).toBe('id,"na""me"\r\n1,"a,""b""\n"\r\n,""\r\n2.5,"{""x"":1}"\r\n')
   })
 
-  test('NDJSON has an object per line; equal names are told apart', async () => {
+  test('NDJSON has an object per line; equal names are made distinct', async () => {
     const rows = rowsOf(
       ['a', 'a'],
       [

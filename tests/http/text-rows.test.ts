@@ -116,7 +116,7 @@ for (const name of ['csv', 'ndjson'] as const) {
   })
 }
 
-/** Every place where one may stand, in few rows and in more than one piece. */
+/** Every place where one may be, in few rows and in more than one piece. */
 test.each([1, 9000])(
   'what a number cannot say is a text where that is asked for: %d rows',
   async (count) => {

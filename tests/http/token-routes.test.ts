@@ -25,7 +25,7 @@ async function loggedIn({ server }: TestServer): Promise<string> {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Every route that the server describes, with a name in the place of each parameter. */
+/** Every route that the server describes, with a name for each parameter. */
 async function describedRoutes(): Promise<readonly Route[]> {
   const locked = lockedServer()
   const headers = bearer(await loggedIn(locked))

@@ -174,7 +174,7 @@ describe('of every text and size', () => {
     )
   })
 
-  test('the number of spans grows with the length only, whatever the overlap', () => {
+  test('the number of spans grows with the length only, for every overlap', () => {
     const text = 'word '.repeat(20_000)
     const spans = spansOf(text, { chunkSizeChars: 1000, chunkOverlapChars: 999 })
     expect(spans.length).toBeLessThan((4 * text.length) / 1000)

@@ -119,7 +119,7 @@ describe('JSON', () => {
     ])
   })
 
-  test('what is no JSON, or nested without end, is an error and no chunk', () => {
+  test('invalid or endlessly nested JSON is an error and no chunk', () => {
     expect(() => chunks('json_chunking', 'not json')).toThrow(
       /The content is neither valid JSON nor a valid Python literal/,
     )

@@ -29,7 +29,7 @@ describe('ids', () => {
     expect(documentOfRow({ content: 'x' }, 0, DEFAULT)?.id).toBeNull()
   })
 
-  test('come from the named column, else from "id", whatever the case', () => {
+  test('come from the named column, else from "id" in any case', () => {
     const rule = { ...DEFAULT, idColumns: ['order_id', 'id'] }
     expect(documentOfRow({ ORDER_ID: 1, id: 2, content: 'x' }, 0, rule)).toMatchObject({
       id: '1',
@@ -38,7 +38,7 @@ describe('ids', () => {
     expect(documentOfRow({ ID: 2, content: 'x' }, 0, rule)).toMatchObject({ id: '2', metadata: {} })
   })
 
-  test('that are no text are refused: made text, they would be one', () => {
+  test('that are not text are refused: as text they would all be equal', () => {
     expect(() => idOf('a\ud800')).toThrow(
       'The id "a\\ud800" is not text: it holds a lone surrogate',
     )

@@ -77,7 +77,7 @@ describe('the reader of documents', () => {
     expect((await next).content).toBe('next')
   })
 
-  test('stops work that nobody waits for', async () => {
+  test('stops work without a waiting client', async () => {
     const one = reader({ matchMs: 60_000 })
     const controller = new AbortController()
     const work = failure(one.matching(victim, catastrophe, controller.signal))
@@ -124,7 +124,7 @@ describe('the reader of documents', () => {
     expect(done).toHaveLength(304)
   })
 
-  test('that is closed answers nobody', async () => {
+  test('that is closed gives no answer', async () => {
     const one = reader()
     const work = failure(one.matching(victim, catastrophe, never))
     await one.close()

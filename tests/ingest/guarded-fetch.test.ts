@@ -128,7 +128,7 @@ describe('a page', () => {
     ])
   })
 
-  test('of a name that nobody resolves ends at the deadline too', async () => {
+  test('of a name that does not resolve ends at the deadline too', async () => {
     const pages = guardedFetch({
       policy: crawling([]),
       userAgent: 'x',
@@ -144,7 +144,7 @@ describe('a page', () => {
     ])
   })
 
-  test('that nobody waits for any more ends with the reason', async () => {
+  test('that is no longer wanted ends with the reason', async () => {
     const controller = new AbortController()
     const work = get(`${base}/silent`, { signal: controller.signal })
     controller.abort(new AppError('cancelled', 'The client went away'))
@@ -171,7 +171,7 @@ describe('a page', () => {
   })
 })
 
-describe('what is not public is refused before anything connects', () => {
+describe('non-public addresses are refused before anything connects', () => {
   const port = server.port
   for (const [url, hosts] of [
     [`http://127.0.0.1:${port}/page`, {}],

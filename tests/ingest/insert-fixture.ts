@@ -156,7 +156,7 @@ export const directReader: DocumentReading & Chunker = {
 
 export type Site = Readonly<Record<string, Partial<Omit<FetchedPage, 'bytes'>> & { body?: string }>>
 
-/** A web of these pages; `url` of a page is where it redirects to. What is not in it is 404. */
+/** A web of these pages; `url` of a page is where it redirects to. Other addresses are 404. */
 export class FakeWeb implements PageFetcher {
   readonly asked: string[] = []
   readonly #site: Site

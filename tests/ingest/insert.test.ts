@@ -98,7 +98,7 @@ describe('rows', () => {
     expect([store.writes, embedder.batches]).toEqual([[], []])
   })
 
-  test('of an id that is no text is named', async () => {
+  test('of an id that is not text is named', async () => {
     const { store, deps } = fixture()
     const rows = [
       { id: '\ufffd', content: 'one' },
@@ -156,7 +156,7 @@ describe('embedding', () => {
     expect(store.metadataOf('1')).toEqual({ tag: 'b' })
   })
 
-  test('a stored vector that went away is made anew', async () => {
+  test('a missing stored vector is embedded again', async () => {
     const { store, embedder, deps } = fixture()
     await insert(request({ rows: [{ id: 1, content: 'same' }] }), deps, never)
     store.staleWrites = 1
@@ -302,7 +302,7 @@ describe('a request', () => {
     const other = (async () => {
       for (; !isDone; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     })()
-    // Without stems, which would take seconds for so many different words.
+    // Without stems, which would take seconds for this many different words.
     const kb = knowledgeBase({ language: 'none' })
     await insert(request({ kb, rows: [{ content }] }), deps, never)
     isDone = true

@@ -25,7 +25,7 @@ describe('what is left out is said', () => {
     expect(ids).toEqual(['/'])
     const [warning = '', ...others] = store.crawlWarnings ?? []
     expect(others).toEqual([])
-    // Pages are fetched beside each other: those with one reason stand in the order in which they came.
+    // Pages are fetched in parallel: those with one reason are in the order in which they came.
     const ordered = warning.replace(/\/[abc](?=[,)])/g, '/·')
     expect(warning).toContain(`${A}/a`)
     expect([ordered]).toEqual([
@@ -80,7 +80,7 @@ describe('what is left out is said', () => {
       { depth: 2 },
     )
     expect(ids).toEqual(['/', '/theirs', '/dead-end', '/snippet'])
-    // Whoever names a page wants it.
+    // A page that is named is wanted.
     const named = await crawled({ '/all': tagged('all', 'noindex') }, {}, [`${A}/all`])
     expect(named.ids).toEqual(['/all'])
   })

@@ -49,7 +49,7 @@ afterEach(async () => {
   }
 })
 
-/** A knowledge base of so many chunks that is to get another model. */
+/** A knowledge base with this many chunks that will get another model. */
 async function fixtureOf(chunkCount: number): Promise<Fixture> {
   const store = await openMemoryStore()
   const models = new FakeModels()
@@ -131,7 +131,7 @@ test('a model whose vectors change their length in between is refused with both 
   expect(current(store)).toMatchObject({ embeddingModel: OLD, dimensions: 3 })
 })
 
-test('what nobody expected shows nothing of itself and is logged', async () => {
+test('an unexpected failure shows nothing of itself and is logged', async () => {
   const { store, models, pauses, failures, reembedding } = await fixtureOf(3)
   const secret = new Error('secret detail')
   models.crashing.set('new-5', secret)
@@ -160,7 +160,7 @@ test('closing ends a model that never answers, and a pause', async () => {
   expect(current(pausing.store).nextEmbeddingModel).toEqual(NEXT)
 })
 
-test('a change that was cancelled ends the call of the model that is under way', async () => {
+test('a cancelled change ends its running call of the model', async () => {
   const { store, models, reembedding } = await fixtureOf(3)
   const held = models.hold('new-5')
   reembedding.start()

@@ -20,7 +20,7 @@ interface Sent {
 
 type Answer = string | { readonly status: number } | { readonly finish: string }
 
-/** A server that answers one picture after the other as it is told, in the words of either API. */
+/** A server that answers one picture after the other as scripted, in the words of either API. */
 function scripted(answers: readonly Answer[]) {
   const sent: Sent[] = []
   const server = Bun.serve({

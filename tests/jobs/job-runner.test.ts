@@ -145,7 +145,7 @@ test('who cancels a job that does not listen hears so, and it is over when it ha
   expect(runner.get(id).error).toBeNull()
 })
 
-test('a failure that nobody expected shows nothing of itself', async () => {
+test('an unexpected failure shows nothing of itself', async () => {
   const runner = runnerOver()
   const { id } = await runner.start(draft())
   await untilBegun(1)
@@ -176,7 +176,7 @@ test('after a restart a job goes on from its last mark, with its request and its
   const rest: unknown[] = []
   for await (const item of work.items(2)) rest.push(item)
   expect(rest).toEqual([{ a: 3 }])
-  // Whoever took the file away.
+  // Another process took the file away.
   await rm(join(folder.path, 'jobs', `${id}.ndjson`))
   const lost = await failureOf(Array.fromAsync(work.items(0)))
   expect(lost.code).toBe('job_items_missing')

@@ -70,7 +70,7 @@ async function hourly(): Promise<number> {
   return created.id
 }
 
-test('what was due while nobody was there is one run, for which two jobs do not do it', async () => {
+test('runs missed while the server was down are one run, which two jobs do not share', async () => {
   const id = await hourly()
   nowMs = Date.parse('2026-01-01T10:30:00Z')
   const begun = Promise.withResolvers<void>()

@@ -62,7 +62,7 @@ test('a caller who changes a vector does not change the next one', async () => {
   expect(again).toEqual(before)
 })
 
-test('answers stand in the order of the texts, whatever their lengths', async () => {
+test('answers come in the order of the texts, for all lengths', async () => {
   const mixed = Array.from({ length: 30 }, (_, index) => `word${index} `.repeat((index * 7) % 40))
   const vectors = await shared.embed(mixed, never)
   for (const index of [3, 11, 26]) {

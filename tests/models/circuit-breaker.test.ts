@@ -4,7 +4,7 @@ import { CircuitBreaker } from '../../src/models/rerankers/circuit-breaker.ts'
 
 const NEVER = new AbortController().signal
 
-/** A reranker that does what it is told, and a clock that goes when it is told. */
+/** A reranker and a clock that are controlled by the test. */
 function fixture() {
   const state = { nowMs: 0, calls: 0, answer: async (): Promise<readonly number[]> => [1] }
   const inner = {
@@ -39,7 +39,7 @@ test('a reranker that failed is not asked for five seconds, and says so', async 
   expect(state.calls).toBe(3)
 })
 
-test('the pause doubles up to a minute, and begins anew after a success', async () => {
+test('the pause doubles up to a minute, and starts over after a success', async () => {
   const { state, asked } = fixture()
   state.answer = fails
   for (const seconds of [5, 10, 20, 40, 60, 60]) {

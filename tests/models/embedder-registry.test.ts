@@ -97,7 +97,7 @@ test('the key of the settings goes to the address of the settings and no other',
   expect(keyOf(other)).toEqual(['Bearer none'])
 })
 
-test('work that nobody waits for may wait longer, and is told at once where that is not enough', async () => {
+test('background work may wait longer, and fails at once if that is not enough', async () => {
   await using server = scriptedServer(() => failure(429, 'busy', { 'retry-after': '700' }))
   const registry = embedderRegistry({ builtin: unused })
   const model = ref('openai', 'm', { baseUrl: server.url })

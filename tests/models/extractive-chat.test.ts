@@ -147,7 +147,7 @@ test('many knowledge bases are compared in one statement, and the best ones sear
   expect(answer).toContain('[r:content:1of1:0to80]')
 })
 
-test('a hundred are compared by four statements; more are told', async () => {
+test('a hundred are compared by four statements; more give a warning', async () => {
   const { answer, sql } = await played({
     messages: asked('When are refunds paid?'),
     listed: JSON.stringify(numbered(103)),

@@ -204,14 +204,14 @@ test.each([
     'no key ******',
   ],
   ['an error in one word', { error: `busy ${KEY}` }, 'provider_failed', 'busy ******'],
-])('%s that comes with the status 200 is told as it is', async (_, body, code, words) => {
+])('%s that comes with the status 200 is reported as a failure', async (_, body, code, words) => {
   await using server = scriptedServer(() => Response.json(body))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))
   expect(error).toMatchObject({ code, message: expect.stringContaining(words) })
   expect(String(error)).not.toContain(KEY)
 })
 
-test('a web page is no answer, and is said to be one', async () => {
+test('a web page is not an answer, and is named as the failure', async () => {
   const headers = { 'content-type': 'text/html; charset=utf-8' }
   await using server = scriptedServer(() => new Response(`<html>${KEY}</html>`, { headers }))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))
@@ -219,7 +219,7 @@ test('a web page is no answer, and is said to be one', async () => {
   expect(String(error)).toEndWith('failed: a web page came, so this is no address of a model')
 })
 
-test('an answer of an unknown form is told without the words of the code that read it', async () => {
+test('an answer of an unknown form is reported without the words of the code that read it', async () => {
   await using server = scriptedServer(streaming({ choices: [null] }))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))
   expect(String(error)).not.toContain('evaluating')

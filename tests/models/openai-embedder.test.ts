@@ -236,7 +236,7 @@ test('credentials and query of the address are in no message', async () => {
   expect(shown).toContain('no api_key was sent')
 })
 
-test('nobody there is a failure that names the URL', async () => {
+test('an unreachable server is a failure that names the URL', async () => {
   const server = scriptedServer(asBase64)
   await server[Symbol.asyncDispose]()
   const endpoint = chosenEndpoint({

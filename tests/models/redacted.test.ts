@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { redacted } from '../../src/models/provider-failure.ts'
 
 describe('a secret that is known', () => {
-  test('is cut out, in part and in whatever case', () => {
+  test('is cut out, in part and in any case', () => {
     const key = 'abcdefgh-SECRET-0123'
     expect(redacted(`no key ${key.toLowerCase()} here`, [key])).toBe('no key ****** here')
     expect(redacted('Incorrect key: abcdefgh-SEC…', [key])).toBe('Incorrect key: ******…')
@@ -58,7 +58,7 @@ describe('what looks like a credential is cut out', () => {
   })
 })
 
-test('a long text is cut and stands on one line', () => {
+test('a long text is cut and put on one line', () => {
   const shown = redacted(`a\n\tb\0 ${'x'.repeat(100_000)}`, ['k'.repeat(40)])
   expect(shown).toStartWith('a b xxx')
   expect(shown.length).toBe(301)

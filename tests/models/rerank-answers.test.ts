@@ -40,7 +40,7 @@ describe('probabilities', () => {
     expect(tokensScore(crowded, YES_LABELS)).toBeCloseTo(0.96 / 0.97, 10)
   })
 
-  test('noise is no label', async () => {
+  test('noise is not a label', async () => {
     expect(tokensScore(await tokensOf({ Well: 0.97, yes: 0.02 }), YES_LABELS)).toBeNull()
     const thinking = await tokensOf({ '<think>': 1 }, { Okay: 1 }, { ' no': 1 })
     expect(tokensScore(thinking, YES_LABELS)).toBeNull()
@@ -67,7 +67,7 @@ describe('probabilities', () => {
     expect(tokensScore(tokens ?? [], YES_LABELS)).toBe(1)
   })
 
-  test('a score lies in [0, 1] whatever the probabilities are', () => {
+  test('a score lies in [0, 1] for all probabilities', () => {
     const word = fc.constantFrom('yes', 'Yes', 'no', ' no', 'class', '_', '1', '2', '4', '<', '')
     const choice = fc.record({ token: word, logprob: fc.double({ max: 0 }) })
     const entry = fc

@@ -202,7 +202,7 @@ describe('failures', () => {
     expect(server.seen.length).toBeLessThan(4)
   })
 
-  test('nobody there is a failure', async () => {
+  test('an unreachable server is a failure', async () => {
     const server = scriptedServer(rerankServer)
     await server[Symbol.asyncDispose]()
     const error = await thrownBy(rerankerAt(server.url, 'jina').rerank('q', PASSAGES, NEVER))

@@ -108,7 +108,7 @@ test.each([[''], ['none of them'], ['[9, 8]'], ['0']])('the answer %p names no o
   expect(namedOrder(answer, 3)).toBeNull()
 })
 
-test('whatever is answered, an order holds each passage once', () => {
+test('an order has each passage once, for every answer', () => {
   const answers = fc.oneof(
     fc.string(),
     fc.array(fc.integer()).map((list) => JSON.stringify(list)),

@@ -66,7 +66,7 @@ describe('a tool that is called through text', () => {
     expect(endOf(deltas)).toMatchObject({ usage: { inputTokens: 20, outputTokens: 10 } })
   })
 
-  test('that stays broken is told, and nothing is run', async () => {
+  test('that stays broken is reported, and nothing is run', async () => {
     const deltas = await saying(fenced('{"tool": "rm"}'), fenced('{"tool": "rm"}')).hear()
     expect(callsOf(deltas)).toEqual([])
     const told = 'The model wrote a tool call that could not be read: There are these tools only'
@@ -89,7 +89,7 @@ describe('a tool that is called through text', () => {
     )
     const deltas = await hear({ ...QUESTION, messages })
     expect(callsOf(deltas)).toEqual([])
-    expect(asked[1]?.messages.at(-1)?.content).toContain('stands word for word in a result')
+    expect(asked[1]?.messages.at(-1)?.content).toContain('is a word-for-word copy from a result')
     expect(asked[0]?.messages.some(({ role }) => role === 'tool')).toBe(false)
   })
 })

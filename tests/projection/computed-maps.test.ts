@@ -76,7 +76,7 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
 /** Longer than the pause between two maps. */
 const PAUSE_MS = 1e9
 
-test('a map is made when somebody looks, and the next one when something was stored', async () => {
+test('a map is made on request, and the next one after a change', async () => {
   const { maps, shown, files, clock, failures } = fixture()
   const [kb = knowledgeBase()] = shown.knowledgeBases
   expect(await maps.stateOf(kb)).toMatchObject({ map: null, progress: { stage: 'waiting' } })
@@ -176,7 +176,7 @@ test('one that failed is tried again, and says so meanwhile', async () => {
   expect(await maps.stateOf(kb)).toMatchObject({ isCurrent: true, failure: null })
 })
 
-test('one that keeps failing is tried less and less often, and at once when somebody asks', async () => {
+test('one that keeps failing is tried less and less often, and at once on request', async () => {
   const reading = { fails: true }
   const { maps, shown, clock, failures } = fixture({
     beforeRows: async () => {

@@ -41,11 +41,11 @@ describe('judgments', () => {
     expect(Number(row?.avg_query_time)).toBeGreaterThan(0)
   })
 
-  test('rate documents by their best chunk, whatever the number of their chunks', async () => {
+  test('rate documents by their best chunk, for any number of chunks', async () => {
     const options = "test_table = mindsdb.judged, version = 'judgments', k = 2, per_question = true"
     const rows = await evaluate(options)
     const coffee = rows.find(({ question }) => question === 'coffee')
-    // Its twelve chunks stand before the other document.
+    // Its twelve chunks come before the other document.
     const found = JSON.parse(String(coffee?.found_documents))
     expect(found).toEqual(['coffee', 'decaf'])
     const metrics = metricsOf(found, new Map(Object.entries({ coffee: 1, decaf: 2 })), 2)
@@ -154,7 +154,7 @@ describe('doc_id', () => {
     expect([recall[0], recall[19]]).toEqual([0.5, 0.75])
   })
 
-  test('says for each question where its document stands', async () => {
+  test('gives the rank of the document of each question', async () => {
     const rows = await evaluate('test_table = answered, k = 5, per_question = true')
     expect(rows.map(({ doc_id, position }) => [doc_id, position])).toEqual([
       ['sencha', 0],
@@ -277,7 +277,7 @@ describe('what cannot be evaluated', () => {
     }
   })
 
-  test('a model for documents is not asked, which is told', async () => {
+  test('a model for documents is not asked, with a warning', async () => {
     await table('found', 'question, doc_id', [['tea', 'assam']])
     const query = `EVALUATE KNOWLEDGE_BASE teas USING test_table = found, llm = {"provider": "openai"}`
     const { body } = await t.send('POST', '/api/sql/query', { query })
@@ -285,7 +285,7 @@ describe('what cannot be evaluated', () => {
     expect(body).toMatchObject({ warnings: [`${said}: version 'doc_id' asks no model`] })
   })
 
-  test('an empty table, empty values and grades that are no numbers', async () => {
+  test('an empty table, empty values and grades that are not numbers', async () => {
     await table('bad', 'query, document, grade', [['tea', 'assam', 'high']])
     await expect(evaluate('test_table = bad')).rejects.toThrow(
       "mindsdb.bad, row 1: the grade 'high' is not a number",

@@ -107,9 +107,11 @@ test('a plan with a long text is not kept', () => {
   const plan = {
     searches: [],
     candidates: null,
+    knowledgeBases: [],
     scans: [],
     constant: null,
     counted: null,
+    document: null,
     agents: [],
     thresholds: [],
     rerankings: [],
@@ -133,9 +135,11 @@ test('a plan is kept until what it rests on changes', () => {
   const requests = {
     searches: [],
     candidates: null,
+    knowledgeBases: [],
     scans: [],
     constant: null,
     counted: null,
+    document: null,
     agents: [],
     thresholds: [],
     rerankings: [],

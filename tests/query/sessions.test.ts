@@ -18,13 +18,13 @@ function codeOf(work: () => unknown): AppError['code'] | undefined {
     work()
     return undefined
   } catch (error) {
-    // Whatever else is thrown has no code.
+    // Other errors have no code.
     return (error as AppError).code
   }
 }
 
 describe('variables', () => {
-  test('belong to their session, and to nobody else', () => {
+  test('belong to their session only', () => {
     const { all } = sessions()
     all.variablesOf(named('a')).set(values(['v', 1]))
     expect(all.variablesOf(named('a')).get('v')).toBe(1)
@@ -86,7 +86,7 @@ describe('room', () => {
     expect(all.variablesOf(named('a')).get('v')).toBeUndefined()
   })
 
-  test('a session that nobody uses ends', () => {
+  test('an unused session ends', () => {
     const { all, clock } = sessions()
     all.variablesOf(named('a')).set(values(['v', 1]))
     clock.nowMs += 50_000

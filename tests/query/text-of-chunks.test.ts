@@ -101,7 +101,7 @@ test('what an earlier version stored is put together where lines tell, and refus
   }
 })
 
-test('columns whose names are numbers come with the document, whatever their place', () => {
+test('columns whose names are numbers come with the document, in any position', () => {
   expect(uncutDocument('d', cut(CODE, { syntax: 'code' })).metadata).toEqual({ '2023': 5 })
 })
 

@@ -13,7 +13,7 @@ function failureOf(work: () => unknown): AppError['code'] | undefined {
     work()
     return undefined
   } catch (error) {
-    // Whatever else is thrown has no code.
+    // Other errors have no code.
     return (error as AppError).code
   }
 }
@@ -58,7 +58,7 @@ describe('requestValues', () => {
     ['eider_variable_v', 'forged'],
   ])
 
-  test('takes a variable from where it was set, whatever parameters say', () => {
+  test('takes a variable from where it was set, not from parameters', () => {
     const found = requestValues(params, variables, 'shop')
     expect([found.get('p'), found.get('eider_variable_v')]).toEqual([1, 7])
     expect([found.get('eider_system_database'), found.has('nosuch')]).toEqual(['shop', false])
@@ -91,7 +91,7 @@ describe('a variable in the text of a statement', () => {
     test(sql, () => expect(toDuckDB(sql, tokenize(sql))).toBe(expected))
   }
 
-  test('is one of its parameters, whatever its case', () => {
+  test('is one of its parameters, in any case', () => {
     expect(parameterNamesOf(tokenize('SELECT @v, @V, :v'))).toEqual(['eider_variable_v', 'v'])
   })
 })

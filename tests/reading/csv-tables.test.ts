@@ -262,7 +262,7 @@ describe('the type of a column', () => {
 
 describe('what is compressed', () => {
   const content = 'a,b\n1,x\n2,y\n'
-  test('by gzip and zstd is unpacked, whatever its name', async () => {
+  test('by gzip and zstd is unpacked, under any name', async () => {
     const gzip = await readTable('t.csv.gz', gzipSync(content))
     expect(gzip.recognized).toMatchObject({ compression: 'gzip' })
     expect(gzip.rows).toHaveLength(2)

@@ -39,7 +39,7 @@ describe('text of a page', () => {
       expected: 'SELECT * FROM [temp_lo] # 1. a_b *x*y* \\ ` ~ | <p>\n\n1. one\n\n+ two',
     },
     {
-      name: 'no address of a link or picture; the text of a picture where it says something',
+      name: 'no address of a link or picture; the text of a picture if it has one',
       html: `<a href="/x" title="t">see here</a> <img src="data:image/png;base64,AAAA" alt="logo">
         <img src=a.png alt="A duck with its ducklings"> <img src=b.png alt="b.png">`,
       expected: 'see here A duck with its ducklings',
@@ -201,7 +201,7 @@ describe('what leads through a site is left out', () => {
     )
   })
 
-  test('where to go on, whatever it is made of, and who made the page', async () => {
+  test('navigation in any markup, and who made the page', async () => {
     const docbook = `<div class="navheader"><table><tr><th colspan="3">Ducks</th></tr>
       <tr><td><a accesskey="p" href="a.html">Prev</a> </td><th>Birds</th><td> </td></tr></table></div>`
     const publican = `<p id="title"><a href="/"><img alt="Product Site" src="l.png"></a></p>

@@ -14,11 +14,11 @@ describe('JSON', () => {
     expect((await readTable('t.json', '{"a":1,"b":"x"}')).rows).toEqual([['1', 'x']])
   })
 
-  test('an object around one list of objects is that list, and says what is not in it', async () => {
+  test('an object around one list of objects is that list, and names the values left out', async () => {
     const found = await readTable('t.json', '{"count":2,"rows":[{"a":1},{"a":2}]}')
     expect(found.rows).toEqual([['1'], ['2']])
     expect(found.warnings).toEqual([
-      'The table is the list "rows"; not in it is what stands beside the list: "count"',
+      'The table is the list "rows"; values next to the list are left out: "count"',
     ])
   })
 
@@ -35,7 +35,7 @@ describe('JSON', () => {
     expect(longer.warnings[0]).toContain('would be rounded')
   })
 
-  test('long numbers with a fraction are text as they stand', async () => {
+  test('long numbers with a fraction are unchanged text', async () => {
     const found = await readTable(
       't.json',
       '[{"a":9007199254740993,"b":1.5,"c":"x \\"9007199254740993.5"},{"a":9007199254740993.5,"b":2}]',

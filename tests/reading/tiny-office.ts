@@ -8,9 +8,9 @@ export function tinyZip(parts: Readonly<Record<string, string>>): Uint8Array {
 }
 
 export interface TinyDocx {
-  /** What stands in `w:body`. */
+  /** The content of `w:body`. */
   readonly body: string
-  /** What stands in `w:styles`. */
+  /** The content of `w:styles`. */
   readonly styles?: string
   readonly numbering?: string
   readonly footnotes?: string
@@ -40,12 +40,12 @@ export function tinyDocx(parts: TinyDocx): Uint8Array {
   })
 }
 
-/** A paragraph of Word: text, and what stands in its properties. */
+/** A paragraph of Word: text, and the content of its properties. */
 export function paragraph(text: string, properties = ''): string {
   return `<w:p><w:pPr>${properties}</w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`
 }
 
-/** Slides of PowerPoint, each given by what stands in its tree of shapes. */
+/** Slides of PowerPoint, each given by the content of its tree of shapes. */
 export function tinyPptx(slides: readonly string[], more: Readonly<Record<string, string>> = {}) {
   const numbers = slides.map((_, at) => at + 1)
   return tinyZip({

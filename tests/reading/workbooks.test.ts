@@ -231,7 +231,7 @@ describe('XLSX', () => {
 })
 
 describe('ODS', () => {
-  test('values are typed, repeated as often as they stand there, and formats end nowhere', async () => {
+  test('values are typed, repeated as often as the sheet has them, and formats end nowhere', async () => {
     const cell = (type: string, value: string, shown = '', more = '') =>
       `<table:table-cell office:value-type="${type}" ${value} ${more}><text:p>${shown}</text:p></table:table-cell>`
     const head = ['n', 'd', 'at', 't', 'ok', 's'].map((name) => cell('string', '', name)).join('')
@@ -265,7 +265,7 @@ describe('ODS', () => {
     return zipSync({ mimetype, ...parts })
   }
 
-  test('errors are counted, and the layout of the XML is no text', async () => {
+  test('errors are counted, and the layout of the XML is not text', async () => {
     const cells = (...shown: string[]) =>
       `<table:table-row>${shown
         .map(

@@ -123,7 +123,7 @@ test('lists of a later state than the vectors are trained anew', async () => {
   await close()
 })
 
-test('damaged bytes are no lists, whatever is wrong with them', async () => {
+test('damaged bytes are never lists', async () => {
   const file = new MemoryFile()
   await (await opened(clusteredTable(1200), file)).close()
   const whole = file.bytes ?? new Uint8Array()
@@ -153,7 +153,7 @@ test('a file that cannot be read or written costs a training, and nothing else',
 })
 
 test('that lists are not worthwhile is kept as well', async () => {
-  // Without clusters, so many lists would have to be read.
+  // Without clusters, too many lists would have to be read.
   const random = seededRandom(11)
   const vectors = Array.from({ length: 1500 }, () => randomUnit(DIMENSIONS, random))
   const table = new Map(vectors.map((vector, key) => [BigInt(key), vector]))

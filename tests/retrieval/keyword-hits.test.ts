@@ -18,7 +18,7 @@ function listOf(postings: readonly Posting[]): PostingList {
   }
 }
 
-/** BM25 as it stands in the book: key → score. */
+/** BM25 by the textbook: key → score. */
 function plainScores(
   lists: readonly (readonly Posting[])[],
   counts: readonly number[],

@@ -99,7 +99,7 @@ async function apply(one: Step) {
   await store.chunks.removeChunks(now(), keys)
 }
 
-test('the best by words are what the tables say, whatever was written in between', async () => {
+test('the best by words are those of the tables, after any writes in between', async () => {
   const twoQueries = fc.shuffledSubarray([...QUERIES], { minLength: 2, maxLength: 2 })
   let run = 0
   await fc.assert(

@@ -85,7 +85,7 @@ function scored({ text, count = 5 }: Search, isAllowed = (_: bigint, __: FakeChu
   return scores.filter(({ score }) => Number(score) >= least).map(({ key, score }) => [key, score])
 }
 
-test('the best chunks are those of BM25 by its formula, whatever is written in between', async () => {
+test('the best chunks are those of BM25 by its formula, after any writes in between', async () => {
   store.write({ put: some(200) })
   await caches.settled()
   for (let round = 0; round < 6; round += 1) {

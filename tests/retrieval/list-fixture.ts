@@ -55,7 +55,7 @@ export async function recallOf(index: ListedIndex, table: Table, k: number): Pro
     const near = await index.search({ queryVector, k, effort: 'lists' }, signal)
     const exact = new Map(exactNearest(table, queryVector, k).map((one) => [one.key, one.distance]))
     expect(near).toHaveLength(Math.min(k, table.size))
-    // Whatever is found is measured exactly, and stands in order.
+    // Everything found is measured exactly, and sorted.
     for (const { key, distance } of near) {
       if (exact.has(key)) expect(distance).toBe(exact.get(key) ?? Number.NaN)
     }

@@ -67,7 +67,7 @@ export interface Clusters {
 /** Unit vectors about a few middles, one with each call. */
 export function clusteredUnits(clusters: Clusters, random: () => number): () => Float32Array {
   const { dimensions, clusterCount, spread } = clusters
-  // The middles are the same whatever comes after them.
+  // The middles are the same, whichever values follow.
   const fixed = seededRandom(12)
   const middles = Array.from({ length: clusterCount }, () => randomUnit(dimensions, fixed))
   return () => {

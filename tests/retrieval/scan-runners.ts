@@ -18,7 +18,7 @@ export const NO_THREADS: ScanRunner = {
   threadCount: 1,
   idleCount: 0,
   run: () => Promise.reject(new Error('a small index needs no thread')),
-  assign: () => Promise.reject(new Error('nobody trains lists')),
+  assign: () => Promise.reject(new Error('lists are never trained')),
 }
 
 /** The calling thread does all, a task at a time; `onTask` hears of each that compares rows. */

@@ -17,7 +17,7 @@ test('what was removed between two revisions is known, ascending', () => {
   expect(removed.between(7, 5, 5)).toEqual(new Uint32Array(0))
 })
 
-test('what nobody looked at, or came before, is not known', () => {
+test('unobserved and earlier writes are unknown', () => {
   const removed = noted([3, [1n]], [4, [2n]])
   expect(removed.between(7, 1, 4)).toBeNull()
   expect(removed.between(7, 3, 5)).toBeNull()
@@ -28,7 +28,7 @@ test('what nobody looked at, or came before, is not known', () => {
   expect(noted([3, [1n]], [5, [2n]]).between(7, 4, 5)).toEqual(Uint32Array.of(2))
 })
 
-test('only so many keys and writes are kept, the last ones', () => {
+test('the number of keys and writes is limited, to the last ones', () => {
   const many = Array.from({ length: 60_000 }, (_, index) => BigInt(index))
   const large = noted([1, many], [2, many], [3, [5n]])
   expect(large.between(7, 0, 3)).toBeNull()

@@ -55,7 +55,7 @@ test.each([
   ['whole vectors', 10_000],
   ['codes', 0],
 ])(
-  'with %s in memory the nearest are those of a comparison of all, whatever is written',
+  'with %s in memory the nearest are those of a comparison of all, after any writes',
   async (_, wholeVectorsMax) => {
     open({ wholeVectorsMax })
     store.write({ put: some(300) })

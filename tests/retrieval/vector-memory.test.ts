@@ -5,7 +5,7 @@ import { type Block, VectorMemory } from '../../src/retrieval/vectors/vector-mem
 
 const MEGABYTE = 1024 ** 2
 
-test('blocks never overlap, whatever is taken and given back', () => {
+test('blocks never overlap, in any order of taking and giving back', () => {
   const sizes = fc.integer({ min: 1, max: 16 * MEGABYTE })
   const steps = fc.array(fc.tuple(fc.boolean(), sizes, fc.nat()), { maxLength: 60 })
   fc.assert(

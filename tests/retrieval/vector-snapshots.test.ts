@@ -20,7 +20,7 @@ describe('a search that takes its time', () => {
   const table = new Map(vectors.map((vector, key) => [BigInt(key), vector]))
   const queryVector = randomUnit(dimensions, seededRandom(999))
 
-  /** A thread that scans when it is told to. */
+  /** A thread that scans on command. */
   function slowThread() {
     const told = Promise.withResolvers<void>()
     const runner: ScanRunner = {
@@ -42,7 +42,7 @@ describe('a search that takes its time', () => {
     const search = index.search({ queryVector, k: 10 }, signal)
     const removedKeys = BigInt64Array.from(before, ({ key }) => key)
     index.apply({ removedKeys, revision: 2 })
-    // Their rows must not be given away while somebody may read them.
+    // Their rows must not be given away while they may be read.
     const added = new Map(Array.from({ length: 20 }, (_, at) => [BigInt(1000 + at), queryVector]))
     index.apply(wholeTable(added, 3))
     scanNow()

@@ -44,7 +44,7 @@ describe('native SQL for PostgreSQL', () => {
     expect(() => postgresSelect(sql)).toThrow(/native SQL/)
   })
 
-  test('values become literals where a placeholder stands, and nowhere else', () => {
+  test('values become literals at placeholders only', () => {
     const sql = `SELECT '$1', "$2", $1, /* $1 */ $$ $2 $$, $2 -- $1`
     expect(withLiterals(sql, ["it's \\ here", null])).toBe(
       `SELECT '$1', "$2", 'it''s \\ here', /* $1 */ $$ $2 $$, NULL -- $1`,
@@ -73,7 +73,7 @@ describe('native SQL for MySQL', () => {
     expect(() => mysqlSelect(sql)).toThrow(/native SQL/)
   })
 
-  test('values become literals where a placeholder stands, and nowhere else', () => {
+  test('values become literals at placeholders only', () => {
     const sql = "SELECT '?', `?`, ?, /* ? */ ? -- ?"
     expect(withValues(sql, ["it's \\ \0", 5])).toBe(
       "SELECT '?', `?`, 'it''s \\\\ \\0', /* ? */ 5 -- ?",

@@ -57,7 +57,7 @@ test.each([...REFUSED])('%s refuses %p', (engine, given, message) => {
   expect(refusal).not.toThrow('ret')
 })
 
-test('secrets are masked under each of their names, and so is what nobody knows', () => {
+test('secrets are masked under each of their names, and so are unknown ones', () => {
   const given = { host: 'h', PASSWORD: 'p', dsn: 'postgresql://u:p@h', passwort: 'p', password: '' }
   expect(maskedParameters('postgres', given)).toEqual({
     host: 'h',

@@ -90,7 +90,7 @@ describe('a name that there is not', () => {
     })
   })
 
-  test('is told as one that may not be read is', async () => {
+  test('gets the same answer as one that may not be read', async () => {
     const [missing, hidden] = [
       await failureOf('SELECT * FROM hiddem'),
       await failureOf('SELECT * FROM hidden'),

@@ -1,4 +1,4 @@
-/** Statements made of pieces of others: whatever comes, it is rows or an error with a code, and never a crash. */
+/** Statements made of pieces of others: the result is always rows or an error with a code, never a crash. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'

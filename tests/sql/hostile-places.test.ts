@@ -1,4 +1,4 @@
-/** Each name that reaches out of SQL, in each place where a name or a function can stand. */
+/** Each name that reaches out of SQL, in each place where a name or a function can be. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

@@ -20,7 +20,7 @@ let t: TestApp
 beforeAll(async () => {
   t = await createTestApp()
   const kbs = '/api/projects/mindsdb/knowledge_bases'
-  // Nobody listens there.
+  // No one listens there.
   const unreachable = { base_url: 'http://127.0.0.1:9/v1', max_retries: 0 }
   const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET, ...unreachable }
   await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })
@@ -83,7 +83,7 @@ describe('a statement that is too much', () => {
     }, 60_000)
   }
 
-  test('a separator of Unicode is no end of a line', async () => {
+  test('a Unicode separator does not end a line', async () => {
     const { body } = await answerOf('SELECT 1 -- \u2028 ; DROP KNOWLEDGE_BASE kb')
     expect(body.type).toBe('table')
     await expectUnharmed()

@@ -75,7 +75,7 @@ describe("an agent's search", () => {
   })
 })
 
-describe('what is not', () => {
+describe('refused', () => {
   for (const sql of [
     'SELECT * FROM other.secret',
     'SELECT * FROM OTHER."Secret"',

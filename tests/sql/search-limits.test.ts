@@ -29,7 +29,7 @@ test('a statement searches for a thousand texts', async () => {
   )
 })
 
-test('what is nested too deeply is told without advice that cannot be followed', async () => {
+test('too deep nesting is reported without advice that cannot be followed', async () => {
   const sql = `SELECT id FROM kb WHERE ${'NOT ('.repeat(3000)}true${')'.repeat(3000)}`
   expect(await fixture.answer(sql)).toBe(
     'error: A statement has at most 1000 expressions within one another',

@@ -237,7 +237,7 @@ describe('what is said of a sub-query, a CTE or a view', () => {
   })
 })
 
-describe('whatever happens', () => {
+describe('in every case', () => {
   test('rows are let go of when the statement fails', async () => {
     expect(app.rows('SELECT CAST(name AS INTEGER) FROM shop.teas')).rejects.toThrow()
     await Bun.sleep(0)

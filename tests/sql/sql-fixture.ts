@@ -19,6 +19,7 @@ import { importFile } from '../support/direct-reading.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
+import { NO_STORAGES } from '../support/no-storages.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
 
@@ -85,7 +86,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     }),
     engine,
     nearest: store.vectorCaches,
-    counts: store.vectorCaches,
+    known: store.vectorCaches,
     rows: store.rowCaches,
     commits: store.commits,
     indexes: store.indexStates,
@@ -95,6 +96,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     checkAddress: async () => {},
     checkServerAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
+    storages: NO_STORAGES,
     dataSources: store.dataSourceCatalog,
     sources: fakeSources({}),
     databaseUses: async () => [],

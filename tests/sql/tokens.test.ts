@@ -46,7 +46,7 @@ describe('tokenize', () => {
   }
 
   for (const escaped of ['\\xff', '\\U00110000', '\\303x']) {
-    test(`${escaped} stands for no character`, () => {
+    test(`${escaped} means no character`, () => {
       expect(() => tokenize(`SELECT E'a${escaped}'`)).toThrow('line 1, column 11: this escape')
     })
   }

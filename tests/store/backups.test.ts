@@ -72,7 +72,7 @@ test('a backup starts as a data folder with the same rows, keys and comments', a
   await restored.close()
 })
 
-/** Columns, types, defaults, comments, keys: all that is no row. */
+/** Columns, types, defaults, comments, keys: everything except rows. */
 function definitionsOf(store: Store) {
   return rowsOf(
     store,

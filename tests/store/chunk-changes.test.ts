@@ -110,7 +110,7 @@ test('a name in another case is the same value, under its first spelling', async
   expect(current(store).storedMetadata).toHaveLength(1)
 })
 
-test('a wider number makes the column wider for all, and what is no number is null there', async () => {
+test('a wider number makes the column wider for all, and text is null there', async () => {
   await put(
     { id: 'a', texts: ['one'], metadata: { p: 1 } },
     { id: 'b', texts: ['two'], metadata: { p: 2 } },

@@ -60,7 +60,7 @@ test('what replaces a data source stays the one that it is', async () => {
   expect(store.catalog.snapshot().dataSources).toEqual([replaced])
 })
 
-test('it is there after a restart, and nobody reads its parameters in the data folder', async () => {
+test('it is there after a restart, and the data folder does not reveal its parameters', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   const created = await first.dataSourceCatalog.createDataSource(SHOP)

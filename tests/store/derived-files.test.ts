@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/store-fixture.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-test('files are replaced whole, read by nobody else, and go when nobody wants them', async () => {
+test('files are replaced whole, private, and removed when no longer wanted', async () => {
   using folder = temporaryFolder()
   const files = new StoredDerivedFiles(folder.path, () => {})
   expect(await files.read('a')).toBeNull()
@@ -23,7 +23,7 @@ test('files are replaced whole, read by nobody else, and go when nobody wants th
   expect((await readdir(join(folder.path, 'derived'))).toSorted()).toEqual(['b', 'b.part'])
 })
 
-test('what lies in the way is no file; nothing is written without room, or without a folder', async () => {
+test('an obstacle is not a file; nothing is written without room, or without a folder', async () => {
   using folder = temporaryFolder()
   const full = new StoredDerivedFiles(folder.path, () => {
     throw new Error('the disk is full')

@@ -35,7 +35,7 @@ test('a tree printed and read again is the same text', async () => {
   expect(tree).toContain('9007199254740993')
 })
 
-describe('a text that is no statement', () => {
+describe('a text that is not a statement', () => {
   test.each([
     ['SELEC 1', 'line 1, column 1: syntax error at or near "SELEC"\nSELEC 1\n^'],
     [
@@ -51,19 +51,19 @@ describe('a text that is no statement', () => {
     expect(await failureOf(store.engine.parse(sql))).toEqual({ code: 'sql_syntax', message })
   })
 
-  test('a caret stands under the place, also in a long line', async () => {
+  test('a caret is under the place, also in a long line', async () => {
     const sql = `SELECT ${'a, '.repeat(200)} FROM FROM t`
     const { message } = await failureOf(store.engine.parse(sql))
     const [, line = '', caret = ''] = message.split('\n')
     expect(line.slice(caret.length - 1)).toStartWith('FROM')
   })
 
-  test('a statement that is no SELECT is not supported', async () => {
+  test('a statement other than SELECT is not supported', async () => {
     const failure = await failureOf(store.engine.parse('DELETE FROM t'))
     expect(failure.code).toBe('sql_not_supported')
   })
 
-  test('a NUL says where it stands instead of cutting the statement short', async () => {
+  test('a NUL is reported with its position instead of cutting the statement short', async () => {
     const sql = "SELECT 'é\0' FROM t"
     const message = 'line 1, column 10: a statement must not hold the character NUL'
     for (const work of [store.engine.parse(sql), rowsOf(store, sql)]) {
@@ -144,7 +144,7 @@ describe('deadline and abort', () => {
     expect((await failureOf(read())).message).toBe('gone')
   })
 
-  test('rows that nobody reads free their place at the deadline', async () => {
+  test('unread rows free their slot at the deadline', async () => {
     const unread = Array.from({ length: STATEMENTS_MAX }, () =>
       run('SELECT * FROM range(1000000000)', 200),
     )
@@ -228,7 +228,7 @@ describe('an answer that is made all at once', () => {
     expect(found).toEqual(Array.from({ length: count }, (_, index) => index))
   })
 
-  test('frees its place with its last row, or when nobody reads it', async () => {
+  test('frees its place with its last row, or when its reader leaves', async () => {
     for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
       const { batches } = await short('SELECT 1')
       if (round % 2 === 0) await batches[Symbol.asyncIterator]().return?.()

@@ -22,7 +22,7 @@ async function textOf(store: Store, name: string): Promise<string> {
   return Bun.file(path).text()
 }
 
-test('the bytes of files outlive a restart, and what nobody names goes', async () => {
+test('the bytes of files outlive a restart, and unreferenced ones go', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   await stored(first, 'a', 'one')

@@ -32,7 +32,7 @@ export async function keywordScores(
   return new Map(rows.map(([content, score]) => [String(content), Number(score)]))
 }
 
-/** BM25 as it stands in the book, over texts that are all distinct. */
+/** BM25 by the textbook, over texts that are all distinct. */
 export function plainScores(texts: readonly string[], query: string): ReadonlyMap<string, number> {
   const reader = new Analyzer('english')
   const asked = [...new Analyzer('english', 'query').terms(query)].flat().map((term) => term.text)

@@ -36,7 +36,7 @@ const steps = fc.tuple(part, part).map(([before, after]): readonly Step[] => {
   return [...before, { kind: 'reopen' }, ...after]
 })
 
-/** The vectors as a listener knows them that is told of every commit. */
+/** The vectors as a listener knows them that hears of every commit. */
 class ToldVectors {
   readonly byKey = new Map<bigint, readonly number[]>()
   revision = 0
@@ -70,7 +70,7 @@ function idOf(id: number): string {
   return id === 11 ? 'd-\ud800' : `d-ü-${id}`
 }
 
-test('whatever is written, removed, refused or opened again', async () => {
+test('after every write, removal, refusal and reopening', async () => {
   await fc.assert(fc.asyncProperty(steps, follow), { numRuns: 5 })
 }, 60_000)
 

@@ -8,7 +8,7 @@ import { Places } from '../../src/store/duckdb/places.ts'
 
 const MB = 1e6
 
-/** With a limit of 400 MB for the engine, which leaves 1,500 MB for the process where there is no ceiling. */
+/** With a limit of 400 MB for the engine, which leaves 1,500 MB for the process without a ceiling. */
 function watched(ceiling: WatchedMemory['ceiling'] = new MemoryCeiling()) {
   const places = new Places({ longMax: 8, shortMax: 0, othersMin: 0, waitingMax: 0 })
   const statements = new OpenStatements({ places, stuckMs: 1000, onStuck() {} })
@@ -69,7 +69,7 @@ describe('without a ceiling of the system', () => {
   })
 })
 
-test('near the ceiling of the system, results that nobody reads make room, one attempt at a time', async () => {
+test('near the ceiling of the system, unread results make room, one attempt at a time', async () => {
   let isInReserve = false
   const ceiling = Object.assign(new MemoryCeiling(), { keepReserve: () => isInReserve })
   const { process, start, look } = watched(ceiling)

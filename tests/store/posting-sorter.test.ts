@@ -3,7 +3,7 @@ import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { PostingSorter } from '../../src/store/upkeep/posting-sorter.ts'
 import { current, draftOf, openMemoryStore } from '../support/store-fixture.ts'
 
-/** A sorter whose pauses pass when the test says so, of a knowledge base with so many recent postings. */
+/** A sorter whose pauses end on command, of a knowledge base with this many recent postings. */
 async function sorterOf(recent: { readonly count: number; readonly countMax: number }) {
   const store = await openMemoryStore()
   await store.catalog.createKnowledgeBase(draftOf('kb'))

@@ -20,7 +20,7 @@ function run(sql: string, signal = new AbortController().signal) {
   return store.engine.run({ sql, values: {} }, { timeoutMs: 60_000 }, signal)
 }
 
-describe('results that nobody reads', () => {
+describe('unread results', () => {
   test('hold no place, and are whole when they are read after all', async () => {
     const unread = await Promise.all(
       Array.from({ length: STATEMENTS_MAX * 4 }, () => run(MANY_ROWS)),
@@ -40,7 +40,7 @@ describe('results that nobody reads', () => {
     })
   })
 
-  test('are so many at most, of one caller half of them', async () => {
+  test('are limited, of one caller to half of that', async () => {
     const leaving = new AbortController()
     const caller = () => {
       const { signal } = new AbortController()

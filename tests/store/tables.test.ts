@@ -12,7 +12,7 @@ import {
 } from '../support/store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
-/** So many rows that an abort comes while they are moved. */
+/** Enough rows that an abort comes while they are moved. */
 const MANY = 'SELECT x, hash(x) AS h FROM range(4000000) AS t(x)'
 const ENDLESS = 'SELECT a.range AS x FROM range(100000000000) a, range(1000) b WHERE a.range < 0'
 

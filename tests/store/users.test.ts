@@ -14,7 +14,7 @@ const ANN: NewUser = {
 /** More than may wait for a slow hash. */
 const GUESSES = 300
 
-test('guesses from everywhere keep nobody out whose password this process has seen', async () => {
+test('guesses from everywhere lock out no user whose password this process has seen', async () => {
   const store = await openStore({ directory: ':memory:' })
   const { users } = store
   const { id } = await users.create(ANN, signal)

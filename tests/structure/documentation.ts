@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import type { TextFile } from './tracked-files.ts'
 
-/** Names that do not stand in the text as whole words. */
+/** Names that are not in the text as whole words. */
 export function unnamed(names: readonly string[], text: string): readonly string[] {
   const words = new Set(text.match(/[A-Za-z0-9_]+/g) ?? [])
   return names.filter((name) => !words.has(name))

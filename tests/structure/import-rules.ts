@@ -52,7 +52,17 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ops: ['jobs', 'telemetry', 'supervisor'],
   cli: ['commands', 'ingest', 'sql'],
   ui: ['views', 'uploads', 'shell', 'components', 'api'],
-  store: ['backup', 'records', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
+  store: [
+    'backup',
+    'postgres',
+    'records',
+    'hnsw',
+    'tables',
+    'documents',
+    'catalog',
+    'upkeep',
+    'duckdb',
+  ],
 }
 
 /**
@@ -73,6 +83,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/records',
     'store/hnsw',
     'store/backup',
+    'store/postgres',
     'reading/tables',
     'reading/processes',
     'sources/files',
@@ -148,7 +159,7 @@ function isAllowed(target: string, from: string, allowed: readonly string[]): bo
   return to === from || allowed.includes(to)
 }
 
-/** Numbered migrations, pages, assets: files without code of ours. */
+/** Numbered migrations, pages, assets: files without code of the project. */
 function isData(target: string): boolean {
   return !/\.(ts|tsx|mjs|js)$/.test(target)
 }

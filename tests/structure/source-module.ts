@@ -16,7 +16,7 @@ export interface SourceModule {
   readonly codeLineCount: number
   /** Whether nothing of the module is left when it runs: interfaces, type aliases and imports only. */
   readonly isTypeOnly: boolean
-  /** What stands between the quotes of imports, exports from, `import()` and import types. */
+  /** The text between the quotes of imports, exports from, `import()` and import types. */
   readonly imports: readonly string[]
   /** Those of them that are left when it runs: not `import type`. */
   readonly runtimeImports: readonly string[]
@@ -183,7 +183,7 @@ function textOf(node: Node | undefined): string | undefined {
   return node !== undefined && is.isStringLiteral(node) ? node.text : undefined
 }
 
-/** How many parameters this function takes, undefined for what is no function with a body. */
+/** The number of this function's parameters, undefined for anything but a function with a body. */
 function parametersOf(node: Node): number | undefined {
   const isFunction =
     is.isFunctionDeclaration(node) ||
@@ -271,7 +271,7 @@ function isCast(node: Node): boolean {
   return is.isAsExpression(node) && node.type.getText() !== 'const'
 }
 
-/** A cast's statement may spread over some lines: its reason stands in a comment at most this many lines above. */
+/** A cast's statement may span several lines: its reason is in a comment at most this many lines above. */
 const REASON_LINES_MAX = 4
 
 function hasReasonAbove(text: string, line: number): boolean {

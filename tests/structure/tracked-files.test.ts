@@ -23,7 +23,7 @@ function configuredRegistryHosts(): readonly string[] {
   return host === '' || /^(localhost|127\.|\[?::1)/.test(host) ? [] : [host]
 }
 
-test('no file names a registry or a folder of somebody’s machine', async () => {
+test('no file names a registry or a folder of a developer’s machine', async () => {
   const files = await trackedTextFiles(ROOT)
   expect(files.map((file) => file.path)).toContain('package.json')
   const own = files.filter((file) => !file.path.startsWith('tests/structure/tracked-files'))

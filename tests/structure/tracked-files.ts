@@ -41,7 +41,7 @@ async function readTextFiles(root: string): Promise<readonly TextFile[]> {
   return files.filter(({ text }) => text !== '' && !text.includes('\0'))
 }
 
-/** A folder of the machine on which somebody worked: absolute, and not the end of a longer path or address. */
+/** A folder of a developer's machine: absolute, and not the end of a longer path or address. */
 const MACHINE_PATH = /(?<![\w.\-:/}])\/(work|root|tmp|home\/[a-z]+|Users\/[A-Za-z]+)\/[\w./-]+/
 
 /** The usual shape of a package registry's or mirror's address. */
@@ -71,7 +71,7 @@ export function storedData(paths: readonly string[]): readonly string[] {
   )
 }
 
-/** Packed files that somebody looked into; a fixture is made by its test. */
+/** Packed files that were inspected; a fixture is made by its test. */
 export function packedFiles(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => /\.(tgz|tar|gz|zst|zip|7z|deb|whl|rar)$/i.test(path))
 }
@@ -104,7 +104,7 @@ export function unwantedPackages(
   mayRunScripts: readonly string[],
 ): readonly string[] {
   return Object.entries(packages).flatMap(([path, locked]) => {
-    // One that stands in the place of another has a name of its own.
+    // One that replaces another has a name of its own.
     const name = locked.name ?? path.replace(/^.*node_modules\//, '')
     return [
       ...(locked.resolved === undefined ? [] : [`${name}: has an address`]),

@@ -45,7 +45,7 @@ const SAME_SHAPE = [
 ]
 const OTHER_SHAPES = ["SELECT g(a, 'x', 100)", `SELECT f("A", 'x', 100)`, "SELECT f(a, 'x')"]
 
-test('what ran is told after a crash, and its statement is refused for a while', () => {
+test('what ran is reported after a crash, and its statement is refused for a while', () => {
   withFolder((open) => {
     const crashed = open({ nowMs: CRASH_MS - 1000 })
     run(crashed, 'SELECT b').end()
@@ -155,7 +155,7 @@ test('a statement that had run before is innocent beside others, unless crashes 
   })
 })
 
-test('of what is not a SELECT two words are noted, and no options with keys', () => {
+test('of statements other than SELECT two words are noted, and no options with keys', () => {
   const shown: readonly (readonly [string, string])[] = [
     ["CREATE KNOWLEDGE_BASE k USING api_key = 'sk'", 'CREATE KNOWLEDGE_BASE'],
     ["SET @key = 'sk'", 'SET'],
@@ -189,7 +189,7 @@ test('more requests than there is room for are not noted, and later ones are', (
   })
 })
 
-test('the files are nobody else’s, and damaged ones are no crash', () => {
+test('the files are private, and damaged ones do no harm', () => {
   const directory = mkdtempSync(join(tmpdir(), 'eider-crash-'))
   const open = () => {
     return new CrashReports({ directory, restarts: NO_RESTARTS, refuseMs: 1, now: Date.now })

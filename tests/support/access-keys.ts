@@ -15,7 +15,7 @@ let made = 0
 /**
  * A key made over HTTP, for requests that come with it.
  * @param fields of POST /api/keys; the name is made up
- * @param headers of whoever makes it: on a server with a login, an admin
+ * @param headers of its creator: on a server with a login, an admin
  */
 export async function makeKey(
   { send }: Pick<TestApp, 'send'>,

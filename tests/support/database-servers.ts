@@ -1,7 +1,7 @@
 /**
  * A real PostgreSQL and a real MariaDB from Debian's packages, each a fresh cluster in a temporary folder on a port of
- * loopback that is free. One for a whole test file: `const server = await testPostgres()`, `describe.skipIf(server === null)`,
- * `afterAll(() => server?.stop())`. They end with the process that started them, whatever becomes of it.
+ * loopback that is free. One for a whole test file: `const server = await testPostgres()`, `describe.skipIf(server ===
+ * null)`, `afterAll(() => server?.stop())`. They end with the process that started them, even if it crashes.
  */
 import {
   chownSync,
@@ -45,11 +45,13 @@ const ROOT = 0
 export interface ServerOptions {
   readonly settings?: readonly string[]
   readonly files?: Readonly<Record<string, string>>
+  /** The folder of PostgreSQL's programs; unset: Debian's. */
+  readonly binaries?: string
 }
 
-/** null: there is no PostgreSQL here; then it says so. */
+/** null: PostgreSQL is not installed; then it says so. */
 export async function testPostgres(options: ServerOptions = {}): Promise<TestServer | null> {
-  const binaries = postgresBinaries()
+  const binaries = options.binaries ?? postgresBinaries()
   if (binaries === null) return skipped('PostgreSQL is not installed (Debian: postgresql)')
   const user = serverUser('postgres')
   if (user === null)
@@ -99,7 +101,7 @@ export async function testPostgres(options: ServerOptions = {}): Promise<TestSer
   return { ...described(port), ...server, run }
 }
 
-/** null: there is no MariaDB here; then it says so. */
+/** null: MariaDB is not installed; then it says so. */
 export async function testMariadb(options: ServerOptions = {}): Promise<TestServer | null> {
   const binary = ['/usr/sbin/mariadbd', '/usr/bin/mariadbd'].find(existsSync)
   if (binary === undefined || !existsSync('/usr/bin/mariadb-install-db')) {
@@ -161,7 +163,7 @@ function described(port: number) {
   return { ...login, parameters: login }
 }
 
-function skipped(why: string): null {
+export function skipped(why: string): null {
   process.stderr.write(`skipped: ${why}\n`)
   return null
 }
@@ -175,13 +177,13 @@ function postgresBinaries(): string | null {
 }
 
 interface SystemUser {
-  /** Of the system; empty: whoever runs this. */
+  /** The system user; empty: the current one. */
   readonly prefix: readonly string[]
   readonly uid: number
   readonly gid: number
 }
 
-/** null: it runs as root and there is no such user. */
+/** null: it runs as root and that user is missing. */
 function serverUser(name: string): SystemUser | null {
   const own = userInfo()
   if (own.uid !== ROOT)

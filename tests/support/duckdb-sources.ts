@@ -20,7 +20,7 @@ export function duckdbSources(...names: readonly string[]): Promise<DuckDBSource
   return openSources(names, false)
 }
 
-/** As the real ones do, it takes the columns of a table as they were until it is told to forget them. */
+/** As the real ones do, it keeps the columns of a table until it is asked to forget them. */
 export function knowingSources(...names: readonly string[]): Promise<DuckDBSources> {
   return openSources(names, true)
 }

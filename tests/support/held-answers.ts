@@ -126,7 +126,7 @@ class HeldDocument {
     if (validate(value)) return
     const found = (validate.errors ?? []).map(told).slice(0, 8)
     const shown = JSON.stringify(value).slice(0, 600)
-    const message = `${what} is not what the OpenAPI document says (its schema stands with the route):`
+    const message = `${what} is not what the OpenAPI document says (its schema is next to the route):`
     throw new Error([message, ...found, shown].join('\n  '))
   }
 }

@@ -11,7 +11,7 @@ import { holdAnswer } from './held-answers.ts'
 export interface TestApp {
   readonly app: App
   readonly store: Store
-  /** Sends JSON, answers status and parsed body (text where it is no JSON). */
+  /** Sends JSON, answers status and parsed body (text unless it is JSON). */
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Answer>
   /** The rows of a statement; throws where it failed. */
   rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<readonly unknown[][]>

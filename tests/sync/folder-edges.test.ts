@@ -10,7 +10,7 @@ let fixture: SyncFixture
 afterEach(() => fixture.close())
 
 describe('a folder', () => {
-  test('is left by no link, and pipes and devices are no files', async () => {
+  test('is not left through links, and pipes and devices are not files', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'eider-outside-'))
     await writeFile(join(outside, 'secret.md'), 'A secret.')
     fixture = await syncFixture()
@@ -38,7 +38,7 @@ describe('a folder', () => {
     await fixture.run('files')
     await rm(join(folder, 'green.md'))
     await rm(join(folder, 'white.md'))
-    // A link to itself: it is there, and nobody can read it.
+    // A link to itself: it exists, and cannot be read.
     await symlink('green.md', join(folder, 'green.md'))
     expect(await fixture.run('files')).toMatchObject({ state: 'done', failed: 1, removed: 1 })
     expect(await fixture.documents()).toEqual({ 'green.md': 'Steamed leaves.' })

@@ -11,7 +11,7 @@ function shown(fields: object, hasColours = false): string {
   return logText(JSON.stringify({ level: 30, time: TIME, ...fields }), hasColours)
 }
 
-test('a request is one line, with who made it where somebody is known', () => {
+test('a request is one line, with its principal if known', () => {
   expect(shown(REQUEST)).toBe('12:03:04 POST /api/sql/query 200 12 ms  7f0c\n')
   expect(shown({ ...REQUEST, principal: 'key ci' })).toBe(
     '12:03:04 POST /api/sql/query 200 12 ms  key ci  7f0c\n',
@@ -43,7 +43,7 @@ test('what clients send forges no line and obeys no order to the terminal', () =
   }
 })
 
-test('a failure is told with its causes', () => {
+test('a failure is logged with its causes', () => {
   const error = new Error('the file is gone', { cause: new Error('ENOENT: eider.duckdb') })
   const text = shown({ level: 50, msg: 'failure', requestId: '7f0c', ...failureFields(error) })
   expect(text).toStartWith('12:03:04 failure of 7f0c: Error: the file is gone\n')

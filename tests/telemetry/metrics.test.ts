@@ -68,7 +68,7 @@ test('questions to agents are counted, also where traces are off', async () => {
   await app.close()
 })
 
-test('every metric of the list is told, in both formats', async () => {
+test('every metric of the list is there, in both formats', async () => {
   const plain = await t.send('GET', '/metrics')
   expect(plain.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   const accept = 'application/openmetrics-text; version=1.0.0, text/plain; q=0.5'
@@ -104,7 +104,7 @@ test.each([
   expect(kindOfStatement(statement)).toBe(kind)
 })
 
-/** Names in a text that are those of a metric, whatever stands behind them. */
+/** The names in a text that begin with a metric's name, with any suffix. */
 function namedMetrics(text: string): readonly string[] {
   const names = text.match(/\b(?:eider|process)_[a-z_]+\b/g) ?? []
   return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))]

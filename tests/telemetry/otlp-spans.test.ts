@@ -134,7 +134,7 @@ describe('a run as spans', () => {
 })
 
 describe('a collector', () => {
-  test('that refuses is told of once in the log, without the header, and holds nothing up', async () => {
+  test('that refuses is mentioned once in the log, without the header, and holds nothing up', async () => {
     const sink = collector(() => new Response('no: team-secret-1', { status: 401 }))
     cleanups.push(sink.close)
     const failures: string[] = []

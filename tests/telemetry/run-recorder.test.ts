@@ -114,7 +114,7 @@ describe('what is kept of a run', () => {
     expect(JSON.stringify(run).length).toBeLessThan(1_000_000)
   })
 
-  test('has no known secret, in whatever form', () => {
+  test('has no known secret, in any form', () => {
     const secrets = ['p"ss wörd+1']
     const model = { ...START.model, apiKey: 'My-Own-Key', baseUrl: 'http://u:l%40gin-pw@h/v1' }
     const forms = `${secrets[0]} ${JSON.stringify(secrets)} ${encodeURIComponent(secrets[0] ?? '')}`

@@ -4,7 +4,7 @@ import { newTurn, withEvent } from '../../src/ui/views/agents/asking/asked-turn.
 
 const html = (text: string) => answerHtml(text, (id) => `<sup>${id}</sup>`)
 
-test('an answer becomes HTML, and what is not Markdown stays text', () => {
+test('an answer becomes HTML, and anything but Markdown stays text', () => {
   const text = '# T\nA\n\n- b\n- c\n\n|x|y|\n|-|-|\n|1|2|\n\n```js\n<b>\n```\n> q\n\n---\nz'
   const tags = [...html(text).matchAll(/<([a-z]+\d?)/g)].map(([, tag]) => tag)
   expect(
@@ -86,7 +86,7 @@ test('hostile sizes take time in proportion to their length', () => {
   expect(performance.now() - startedAt).toBeLessThan(10_000)
 })
 
-test('steps end in the order of their calls, and text before a call is no answer', () => {
+test('steps end in the order of their calls, and text before a call is not an answer', () => {
   const action = { tool: 't', tool_input: 'i', log: '' }
   const about = { messages: [], trace_id: 'r' }
   let turn = withEvent(newTurn('q', 0), { type: 'delta', content: 'Let me', trace_id: 'r' }, 1)
@@ -100,7 +100,7 @@ test('steps end in the order of their calls, and text before a call is no answer
   ])
 })
 
-test('one that somebody stopped is no failure, whoever that was', () => {
+test('a stopped one is not a failure, no matter who stopped it', () => {
   const error = {
     type: 'error',
     content: 'It ended',

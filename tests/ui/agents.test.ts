@@ -23,7 +23,7 @@ const AGENT: Agent = {
   params: { timeout: 9, return_context: true },
 }
 
-test('saving an agent keeps what is no field, and sends no key that was shown', () => {
+test('saving an agent keeps settings without a field, and sends no masked key', () => {
   const draft = { ...draftOf(AGENT), tables: ['p.*'], maxSteps: '4', timeoutSeconds: '' }
   const saved: unknown = definitionOf(draft, AGENT)
   expect(saved).toEqual({
@@ -57,7 +57,7 @@ test('a name is picked by itself, quoted, in other letters, or with all of its p
   }
 })
 
-test('charts of an agent are drawn as it describes them, and what is none is not', () => {
+test('charts of an agent are drawn as it describes them, and invalid ones are not', () => {
   const rows = { sql: '', column_names: ['year', 'sum', 'kind'], data: [[2024, 1, 'x']] }
   const field = (title: string) => ({ title })
   const encoding = { x: field('year'), y: field('sum'), color: field('kind') }

@@ -55,7 +55,7 @@ async function stateOfStopped(conversation: string): Promise<string | undefined>
   return turnsAt(place)[0]?.state
 }
 
-test('an answer that nobody could cancel is not shown as stopped: it goes on', async () => {
+test('an answer that could not be cancelled is not shown as stopped: it goes on', async () => {
   serverThatRefuses(Array.from({ length: 50 }, () => 503))
   const place = placeOf(AGENT, 'c')
   expect(await stateOfStopped('c')).toBe('cut')

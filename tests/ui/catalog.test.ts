@@ -9,7 +9,7 @@ afterEach(() => {
 test('an older answer does not replace a newer one', async () => {
   const answers: ((names: readonly string[]) => void)[] = []
   const answer = async (input: unknown): Promise<Response> => {
-    if (input !== '/api/catalog') throw new Error(`Nobody answers ${String(input)}`)
+    if (input !== '/api/catalog') throw new Error(`No answer for ${String(input)}`)
     const { promise, resolve } = Promise.withResolvers<readonly string[]>()
     answers.push(resolve)
     const nothing = { knowledge_bases: [], agents: [], views: [], jobs: [] }

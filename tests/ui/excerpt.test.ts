@@ -32,7 +32,7 @@ test('without marks it is the beginning; no character is cut in two', () => {
   expect(excerptOf(text, [[200, 202]], 99).text).not.toMatch(/^… [\udc00-\udfff]/)
 })
 
-test('words at the end bring what stands before them', () => {
+test('words at the end bring the text before them', () => {
   const text = `${'w'.repeat(500)} tea`
   expect(excerptOf(text, [[501, 504]], 100).text).toBe(`… ${'w'.repeat(96)} tea`)
 })

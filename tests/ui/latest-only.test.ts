@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { LatestOnly } from '../../src/ui/views/search/live-search.ts'
 
-/** Tasks that end when they are told to. */
+/** Tasks that end on command. */
 function controlled(latest: LatestOnly) {
   const started: string[] = []
   const ends = new Map<string, () => void>()

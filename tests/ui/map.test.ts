@@ -39,7 +39,7 @@ test('the nearest point and those of a rectangle are found', () => {
   expect(index.within(0, 0, 65_535, 65_535)).toHaveLength(4)
 })
 
-test('what is selected stands in the address and comes back from it', () => {
+test('the selection is in the address and comes back from it', () => {
   const x = Uint16Array.from([100, 5000, 5100])
   const points = { count: 3, x, y: x, regions: Uint16Array.from([1, 2, 2]) }
   const region = { level: 1, parent: 0, x: 0, y: 0, point_count: 1 }
@@ -119,7 +119,7 @@ test('rare values share a colour, and one huge number does not make all others a
   expect(coloured.places[5]).toBe(FAINT)
 })
 
-test('a legend names what its colours stand for, with counts, and a point its value', () => {
+test('a legend names its colours, with counts, and a point its value', () => {
   const days = Array.from({ length: 40 }, (_, day) => Date.UTC(2026, 0, 1 + day))
   const times = colouredBy({ kind: 'times', numbers: Float64Array.from([...days, Number.NaN]) })
   expect(times.legend?.map(({ label, count }) => `${label}: ${count}`)).toEqual([
@@ -139,7 +139,7 @@ test('a legend names what its colours stand for, with counts, and a point its va
   expect(huge.legend?.map(({ label }) => label)).toEqual(['1.00e+308', '-1.00e+308'])
 })
 
-test('a colour selects by what it stands for, whatever place in the palette that has', () => {
+test('a colour selects by its value, in any position of the palette', () => {
   const before = colouredBy({
     kind: 'categories',
     values: Array.from({ length: 10 }, (_, at) => ({ value: `v${at}`, count: 10 - at })),

@@ -23,7 +23,7 @@ function typed(draft: readonly DraftField[], texts: Readonly<Record<string, stri
   return draft.map((field) => ({ ...field, text: texts[field.name] ?? field.text }))
 }
 
-test('each value has the control of its type, whatever does not fit is text', () => {
+test('each value has the control of its type, values that do not fit are text', () => {
   const kinds = draftOf({ price: 2, day: 'soon', other: true, list: [1] }, TYPES)
   expect(Object.fromEntries(kinds.map(({ name, kind }) => [name, kind]))).toEqual({
     price: 'number',

@@ -16,7 +16,7 @@ test.each(BACK)('what waits for a login goes on once it is %s', async (state) =>
   await back
 })
 
-test('what needs a login while somebody signs out asks for none, and does not go on', async () => {
+test('a request that needs a login during sign-out asks for none, and does not continue', async () => {
   loginState.value = 'on'
   isLeaving.value = true
   const abort = new AbortController()

@@ -71,7 +71,7 @@ test('the place of an error without one is that of the name, or the parameter, t
   expect(placeOfError('Parameter is not set: size', sql)).toEqual({ from: 28, to: 33 })
 })
 
-test('what changes names is told from what reads', () => {
+test('statements that change names are distinguished from reads', () => {
   expect(['SELECT 1', '-- a\nWITH x AS (SELECT 1) FROM x', '(SELECT 1)'].map(isReading)).toEqual([
     true,
     true,

@@ -141,8 +141,8 @@ export class AgentActor {
     try {
       worker.post(await this.#answer(request))
     } catch (error) {
-      // What is not told to the model as an observation ends the question; without vectors a model
-      // may still answer.
+      // A failure that is not passed to the model as an observation ends the question; without vectors a model may still
+      // answer.
       if (kind === 'tool_call') this.stop(toAppError(error))
       else worker.post({ kind: 'request_failed', id, failure: failureToSend(error) })
     } finally {

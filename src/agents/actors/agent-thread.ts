@@ -18,7 +18,7 @@ export interface AgentSeat {
   post(message: ToWorker): void
   /** The question is over for us: its listener hears nothing more, and what still runs for it in the thread is aborted. */
   leave(): void
-  /** Ends the thread at once, for what it did under this question. Other questions in it are told. */
+  /** Ends the thread at once because of this question. Other questions in it are notified. */
   endThread(error: AppError): void
 }
 
@@ -58,7 +58,7 @@ export class AgentThread {
     this.#post({ kind: 'ping' })
   }
 
-  /** Whose questions it answers; null: nobody's yet. */
+  /** The agent whose questions it answers; null: none yet. */
   get agentId(): number | null {
     return this.#agentId
   }
@@ -128,7 +128,7 @@ export class AgentThread {
     }
   }
 
-  /** At once, whatever it is doing. Nobody is told. */
+  /** At once, without notifying any question. */
   terminate(): void {
     for (const seat of this.#seats.values()) seat.leave()
     this.#seats.clear()
@@ -147,7 +147,7 @@ export class AgentThread {
     if (message === undefined) this.#end(stopped('sent a message without meaning'))
     else if (message.kind === 'pong') this.#answered(message.heapBytes)
     else if (message.kind === 'done') this.#done(message.run)
-    // What comes late for a question that is over is nobody's.
+    // Late messages for a finished question are dropped.
     else this.#seats.get(message.run)?.receive(message.message)
   }
 
@@ -197,7 +197,7 @@ export class AgentThread {
     this.#options.onFree()
   }
 
-  /** Of a retired thread, when nobody waits for an answer of it. */
+  /** Called for a retired thread when no question of it is open. */
   #endIfUnused(): void {
     if (!this.#isRetired || this.unanswered > 0 || this.hasStopped) return
     this.terminate()

@@ -8,7 +8,7 @@ export type ToThread =
   /** Is it still alive? */
   | { readonly kind: 'ping' }
   | { readonly kind: 'run'; readonly run: number; readonly message: ToWorker }
-  /** Nobody waits for this question any more: it is aborted. */
+  /** The question's client is gone: it is aborted. */
   | { readonly kind: 'drop'; readonly run: number }
 
 /** Thread → main thread. */
@@ -19,7 +19,7 @@ export type FromThread =
   /** Nothing runs for this question any more. */
   | { readonly kind: 'done'; readonly run: number }
 
-/** A thread may send anything: undefined for what is not a message. */
+/** A thread may send anything: undefined if it is not a message. */
 export function parseFromThread(data: unknown): FromThread | undefined {
   if (typeof data !== 'object' || data === null || !('kind' in data)) return undefined
   if (data.kind === 'pong') {

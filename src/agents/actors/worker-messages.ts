@@ -38,7 +38,7 @@ export type ToWorker =
       readonly vectors: readonly Float32Array[]
     }
   | { readonly kind: 'request_failed'; readonly id: number; readonly failure: Failure }
-  /** So many events have left the queue: the worker may send as many more. */
+  /** This many events have left the queue: the worker may send as many more. */
   | { readonly kind: 'taken'; readonly count: number }
 
 /** A request of a worker, answered with the same `id`. */
@@ -96,7 +96,7 @@ function providerStatusOf(cause: unknown): number | undefined {
   return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
-/** A worker may send anything: undefined for what is not a message of `FromWorker`. */
+/** A worker may send anything: undefined if it is not a message of `FromWorker`. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
   if (!isObject(data)) return undefined
   const { kind } = data

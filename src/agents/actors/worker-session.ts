@@ -51,7 +51,7 @@ export class WorkerSession {
     this.#replies.delete(message.id)
   }
 
-  /** Nobody waits any more: nothing is sent from now on, and whatever waits fails. */
+  /** The client is gone: nothing is sent from now on, and everything that waits fails. */
   stop(): void {
     const reason = new AppError('cancelled', 'The question was cancelled')
     this.#abort.abort(reason)
@@ -143,7 +143,7 @@ export class ThreadSessions {
   async receive(message: ToThread): Promise<void> {
     switch (message.kind) {
       case 'prepare':
-        // What fails here fails again, and is told, when the question comes.
+        // A failure here occurs again, and is reported, when the question comes.
         await this.#deps.prepare(message.provider).catch(() => undefined)
         break
       case 'ping':

@@ -22,7 +22,7 @@ interface Source {
   /** Another version has another one. */
   readonly version: string
   readonly columns: readonly SourceColumn[]
-  /** null: nobody knows without counting. */
+  /** null: unknown without counting. */
   readonly rowCount: number | null
   readonly unit: 'chunks' | 'rows'
   /** A view may be a long statement: it is not run for this. */
@@ -49,11 +49,11 @@ const PROFILES_MAX = 2_000
 /** Small sources that change all the time are described as they were so long ago: some rows more may matter there. */
 const SMALL_FRESH_MS = 5_000
 const SMALL_ROWS = 100
-/** Of larger ones the old description is told on, and made anew behind the question when it is so old. */
+/** For larger tables the old description is still used, and once it is this old it is rebuilt after the question. */
 const FRESH_MS = 30_000
-/** One that nobody has asked for meanwhile is waited for. */
+/** An older description is not used: the question waits for a new one. */
 const USABLE_MS = 600_000
-/** For all sources of a question together; what is not ready then is told by name and columns. */
+/** For all sources of a question together; a source that is not ready by then is described by name and columns. */
 const READING_MS = 1_000
 /** Behind the questions. */
 const RENEWING_MS = 10_000
@@ -101,13 +101,13 @@ export class DataProfiles {
     return { ...data, descriptions: withinBytes(descriptions) }
   }
 
-  /** `old`: told still, and to be made anew. */
+  /** `old`: still used, but due to be rebuilt. */
   #ageOf(source: Source): 'fresh' | 'old' | 'missing' {
     const profile = this.#profiles.get(source.key)
     if (profile === undefined) return 'missing'
     if (profile.version === source.version) return 'fresh'
     const { rowCount, columns } = profile
-    // Nobody is told that there is nothing, or of columns that are gone.
+    // Empty results and dropped columns are left out.
     if (rowCount === 0 || columns !== columnsKey(source)) return 'missing'
     const ageMs = this.#nowMs() - profile.madeMs
     if (rowCount === null || rowCount < SMALL_ROWS) {
@@ -142,7 +142,7 @@ export class DataProfiles {
         const reading =
           this.#reading.get(readingKey(source)) ?? this.#begun(source, reader, deadline)
         await abortable(reading, deadline.signal).catch((error: unknown) => {
-          // The other's reading may take longer; what is not known then is told by name.
+          // The other's reading may take longer; a source still unknown then is described by name.
           if (!deadline.signal.aborted) throw error
         })
         signal.throwIfAborted()
@@ -333,7 +333,7 @@ const LINE_BYTES_MAX = 1_000
 /** Of all lines. */
 const PROFILE_BYTES_MAX = 16_384
 
-/** Lines as far as there is room; the other sources are told by their names. */
+/** As many lines as fit; other sources are listed by name. */
 function withinBytes(lines: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   let left = PROFILE_BYTES_MAX
   return new Map(

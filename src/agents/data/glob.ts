@@ -1,8 +1,7 @@
 import { nameKey } from '../../core/domain/identifier.ts'
 
 /**
- * Whether a name matches a pattern: `*` stands for any characters, `?` for one. Without case, in at most pattern × name
- * steps.
+ * Whether a name matches a pattern: `*` matches any characters, `?` one. Without case, in at most pattern × name steps.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   const patternChars = [...nameKey(pattern)]

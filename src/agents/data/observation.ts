@@ -33,7 +33,7 @@ export async function readRows(
 
 export interface Observation {
   readonly text: string
-  /** How many of the rows stand in the text. */
+  /** How many of the rows the text contains. */
   readonly shownCount: number
 }
 

@@ -9,7 +9,7 @@ import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { matchesGlob } from './glob.ts'
 
-/** The tables that stand behind some patterns. */
+/** The tables that match some patterns. */
 export interface TablesElsewhere {
   /** By the pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
   readonly byPattern: ReadonlyMap<string, readonly string[]>
@@ -94,7 +94,7 @@ async function remoteTables(
   signal: AbortSignal,
 ): Promise<Found> {
   const listed = await sources.tables(source, signal)
-  // A name with a dot in it could stand for another table in another schema.
+  // A name with a dot in it could be read as another table in another schema.
   const tables = listed.filter(({ schema, name }) => !`${schema ?? ''}${name}`.includes('.'))
   const warnings: string[] = []
   if (tables.length < listed.length) {

@@ -1,4 +1,4 @@
-/** Where in its document a chunk stands, beyond its offsets. */
+/** A chunk's place in its document, beyond its offsets. */
 
 import { type ChunkPages, pagesIn } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/identifier.ts'

@@ -12,8 +12,9 @@ import { passagesOf, type ShownPassage } from './shown-passages.ts'
 import { type Span, type TextWords, textWords } from './text-words.ts'
 
 /**
- * The citations of an answer, in the order in which it names their chunks. Chunks that the model was not shown are left
- * out, and so are quotes that do not stand in their chunk. What the model's statements did not select is looked up once.
+ * The citations of an answer, in the order in which it names their chunks. Chunks that the model was not shown are left out,
+ * and so are quotes that their chunk does not contain. Columns that the model's statements did not select are looked up
+ * once.
  */
 export async function citationsOf(
   answer: string,
@@ -97,7 +98,7 @@ async function lookUp(
     const own = stored.filter((candidate) => {
       return candidate.chunkId === passage.chunkId && passage.origins.includes(candidate.origin)
     })
-    // The same id may stand in two knowledge bases: then the text tells them apart.
+    // Two knowledge bases may have the same id: then the text tells them apart.
     const match = own.find(({ text }) => text === passage.text) ?? own[0]
     const isSame = match !== undefined && (own.length === 1 || isTextOf(passage, match.text))
     if (!isSame) continue
@@ -143,7 +144,7 @@ async function storedChunks(
     })
   } catch (error) {
     signal.throwIfAborted()
-    // What cannot be looked up is not cited, and the answer stands.
+    // If the lookup fails, the answer stays without that citation.
     if (!(error instanceof AppError)) throw error
     if (wanted.length === 1) return []
     const each = await Promise.all(wanted.map((one) => storedChunks([one], reader, signal)))
@@ -183,7 +184,7 @@ function citationKey(kb: KnowledgeBase, chunkId: string, span: Span | null): str
   return JSON.stringify([kb.id, chunkId, span?.start ?? null])
 }
 
-/** Where the chunk begins in its column; null where it is no longer what was cut out of it. */
+/** Where the chunk begins in its column; null if it is no longer as it was cut. */
 function documentOffset({ chunkId, text }: CitedChunk): number | null {
   const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
   if (start === undefined || Number(end) - Number(start) !== text.text.length) return null

@@ -7,14 +7,17 @@ const CHOSEN_CHARS_MAX = 400
 const QUOTED_CHARS_MAX = 2_000
 /** Fewer words within quotation marks are a name or a term, not a quote. */
 const QUOTE_WORDS_MIN = 4
-/** So many words of an answer that stand in a chunk one after the other are no chance. */
+/** This many words of an answer found in a row in a chunk cannot be a coincidence. */
 const VERBATIM_WORDS_MIN = 6
 
 /** Of one statement, those nearest to the chunk's name, and parts of one of them. */
 const CLAIMS_MAX = 10
 const PIECES_MAX = 40
 
-/** `quoted`: the words of the answer. `chosen`: what of the chunk fits the statement best. `none`: it says words that do not stand there. */
+/**
+ * `quoted`: the words of the answer. `chosen`: the part of the chunk that fits the statement best. `none`: the answer claims
+ * words that are not there.
+ */
 export type FoundQuote =
   | { readonly kind: 'quoted' | 'chosen'; readonly span: Span }
   | { readonly kind: 'none' }
@@ -36,7 +39,7 @@ export function findQuote(statement: string, chunk: TextWords): FoundQuote {
 
 interface Claim {
   readonly text: string
-  /** It stands in marks that say so: then it has to be found. */
+  /** It is in quotation marks: then it must be found. */
   readonly isCertain: boolean
 }
 
@@ -64,7 +67,7 @@ function boldsIn(statement: string): readonly string[] {
   })
 }
 
-/** Where a claim stands: whole, or what of its lines and sentences does, around what is bold in it. */
+/** Where a claim is found: whole, or those of its lines and sentences that are, apart from its bold parts. */
 function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): Span | null {
   const whole = spanIn(wordsIn(text), chunk)
   if (whole !== null) return whole
@@ -134,7 +137,7 @@ function bestSentences(statement: string, chunk: TextWords): Span {
   for (const word of known.flatMap((words) => [...words])) {
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  // A word that stands in every sentence says little.
+  // A word that is in every sentence says little.
   const scores = known.map((words) => {
     return [...words].reduce((sum, word) => sum + 1 / (counts.get(word) ?? 1), 0)
   })

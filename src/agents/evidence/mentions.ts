@@ -18,7 +18,7 @@ const STATEMENT_CHARS_MAX = 3_000
 /** White space, brackets and a label before an id. */
 const BEFORE_CHARS = 40
 
-/** Brackets of every kind, quotation marks, and what stands between several ids. */
+/** Brackets of every kind, quotation marks, and separators between ids. */
 const OPENED = /[[(（【〔［{<‹«"'`“„,;|/^]$/u
 /** `chunk_id: …`, `source=…`, in brackets or not. */
 const LABELLED =
@@ -27,7 +27,7 @@ const AND = /(?:\]|\)|】|to\d+)\s*(?:and|und|et|y|&)$/iu
 const CLOSED = /^\s{0,3}[\])）】〕］}>›»"'`”“,;|/\\†]/u
 const ENDED = /^(?:\s|$|[.,;])/u
 
-/** @param seen chunks that the model was shown: anything else is no mention */
+/** @param seen chunks that the model was shown: only these can be mentioned */
 export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly Mention[] {
   const lengthsByEnd = new Map<string, Set<number>>()
   for (const chunkId of seen) {

@@ -12,7 +12,7 @@ const EVIDENCE_BYTES_MAX = 65_536
 /** What a statement showed the model that was not a list of chunks. */
 export type ShownRows = Omit<Evidence, 'is_cut'> & { readonly isCut: boolean }
 
-/** The statements of which a value stands in the answer; where none does, the last one. */
+/** The statements with a value that appears in the answer; if there are none, the last one. */
 export function evidenceOf(answer: string, shown: readonly ShownRows[]): readonly Evidence[] {
   const withRows = shown.filter(({ data }) => data.length > 0)
   const said = saidIn(answer)

@@ -1,8 +1,8 @@
-/** A text as its words, each with its place, so that two texts can be compared whatever marks and white space stand between. */
+/** A text as its words, each with its position, so that two texts can be compared despite different marks and white space. */
 export interface TextWords {
   readonly text: string
   readonly words: readonly Word[]
-  /** All words in a row, each between two blanks: where a run of words stands is one search. */
+  /** All words in a row, each between two blanks: finding a run of words is one search. */
   readonly joined: string
   /** Where each word begins in `joined`. */
   readonly joinedStarts: readonly number[]
@@ -49,7 +49,7 @@ export function textWords(text: string): TextWords {
   return { text, words, joined: `${parts.join('')} `, joinedStarts }
 }
 
-/** Where these words stand one after the other in a text; null: nowhere. */
+/** Where these words appear one after the other in a text; null: nowhere. */
 export function runOf(words: readonly Word[], within: TextWords): WordRun | null {
   if (words.length === 0) return null
   const wanted = ` ${words.map(({ value }) => value).join(' ')} `
@@ -70,7 +70,7 @@ function indexOfStart(starts: readonly number[], start: number): number {
   return low
 }
 
-/** Signs that belong to the word before or after which they stand. */
+/** Signs that belong to the word next to them. */
 const BEFORE_WORD = /[$€£¥₹±+−#@-]$/u
 const AFTER_WORD = /^[%°‰€]/u
 const SENTENCE_END = /^[.!?…。！？]+/u

@@ -10,7 +10,7 @@ export type CheckedAnswer =
 export type AnswerCheck = (text: string) => CheckedAnswer
 
 const PROBLEMS_MAX = 10
-/** An answer up to this length is told all that is wrong with it. */
+/** For an answer up to this length, all its mistakes are listed. */
 const LISTED_CHARS_MAX = 10_000
 const PROBLEM_CHARS_MAX = 1000
 
@@ -27,7 +27,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     // By it ajv tells one pattern from another.
     return { test, toString: () => JSON.stringify(pattern) }
   }
-  // Its source stands only in code that is written out, which this one is not.
+  // Its source exists only in generated code, which this one is not.
   linearPattern.code = ''
   const options = {
     strict: false,
@@ -37,7 +37,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     addUsedSchema: false,
     code: { regExp: linearPattern },
   }
-  // Drafts differ in what is not used here.
+  // Drafts differ in parts that are not used here.
   const { $schema: _, ...plain } = schema
   const validate = compiled(() => new Ajv2020(options).compile(plain))
   const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
@@ -46,7 +46,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     const value = parsedJson(json)
     if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
     if (validate(value)) return { kind: 'right', text: json }
-    // In a long answer there may be millions of them: then the first one is told.
+    // A long answer may have millions of them: then only the first is reported.
     if (json.length <= LISTED_CHARS_MAX) listProblems(value)
     const errors = listProblems.errors ?? validate.errors
     listProblems.errors = null

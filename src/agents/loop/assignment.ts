@@ -3,7 +3,7 @@ import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
 import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
 import type { ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 
-/** What the model is told and how far it may go. */
+/** The model's instructions and limits. */
 export interface Assignment {
   readonly question: string
   /** Earlier turns, the oldest first. */
@@ -37,7 +37,7 @@ export type AgentEvent =
   | { readonly type: 'delta'; readonly content: string }
   /** A turn of the model is over: its times and tokens, for the trace. */
   | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
-  /** The oldest so many turns of the history in short, for the next question of a conversation that is kept. */
+  /** The oldest turns of the history in short, this many of them, for the next question of a stored conversation. */
   | { readonly type: 'summary'; readonly text: string; readonly turnCount: number }
   | { readonly type: 'output'; readonly output: string }
   | { readonly type: 'end' }

@@ -9,7 +9,7 @@ import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'
 export interface ToolResult {
   readonly role: 'result'
   readonly callId: string
-  /** Counted from 1: by it the model is told which result is meant. */
+  /** Counted from 1: tells the model which result is meant. */
   readonly number: number
   /** Our own words to the model. */
   readonly note: string
@@ -30,7 +30,7 @@ export interface FittingRequest {
 
 /** Of the context, what is kept for what the model writes. */
 const ANSWER_TOKENS_MAX = 4096
-/** What stands around a message in the model's template, and around data. */
+/** The template text around a message, and around data. */
 const MESSAGE_TOKENS = 8
 const FENCE_TOKENS = 60
 /** The sentence on what is missing. */
@@ -45,9 +45,9 @@ const FACTOR_MIN = 0.5
 const FACTOR_MAX = 4
 
 /**
- * Makes a conversation fit into what its model can read. Old results are shortened first, then left
- * out, then the oldest turns of the history, at last the newest results. The instruction and the
- * question stay whole. Whatever is missing is said in its place.
+ * Makes a conversation fit into what its model can read. Old results are shortened first, then left out, then the oldest
+ * turns of the history, at last the newest results. The instruction and the question stay whole. A note replaces each part
+ * left out.
  */
 export class ContextWindow {
   readonly #fence: string | undefined
@@ -55,7 +55,7 @@ export class ContextWindow {
   #contextTokens: number
   #tools: { readonly specs: readonly ToolSpec[]; readonly tokens: number } | null = null
   #toolTokens = 0
-  /** Tokens of the provider for one of ours. */
+  /** The provider's tokens per token of this estimate. */
   #factor = 1
 
   constructor(contextTokens: number | undefined, fence: string | undefined) {
@@ -63,13 +63,13 @@ export class ContextWindow {
     this.#fence = fence
   }
 
-  /** @param historyEnd where the history ends, behind the instruction; the question stands there */
+  /** @param historyEnd where the history ends, after the instruction; the question is there */
   fit(entries: readonly Entry[], historyEnd: number, tools: readonly ToolSpec[]): FittingRequest {
     const toolTokens = this.#tokensOfTools(tools)
     this.#toolTokens = toolTokens
     const chars = sum(entries.map(charsIn))
     if (mostTokens(chars) <= this.#room) {
-      // Most conversations: nobody need count.
+      // Most conversations: no need to count.
       const tokens = () => sum(entries.map((entry) => this.#tokensOf(entry)))
       const messages = entries.map((entry) => shownMessage(entry, this.#fence))
       return { messages, shortened: NO_ENTRIES, tokens }
@@ -240,7 +240,7 @@ function tokensIn(entry: Entry): number {
   return around + estimatedTokens(entryText(entry))
 }
 
-/** What stands around it included. */
+/** Including the text around it. */
 function charsIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
   return around + entryText(entry).length

@@ -19,8 +19,8 @@ export function withDataFence(data: string, fence: string): string {
 }
 
 /**
- * Tokens that open or close a message in the templates of open models. Several servers take them for
- * the real ones wherever they stand, so a space breaks them.
+ * Tokens that open or close a message in the templates of open models. Several servers treat them as real ones anywhere in
+ * the text, so a space breaks them up.
  */
 const TEMPLATE_TOKENS =
   /(<)(?=[|｜][^<>\n]{1,40}[|｜]>|\/?(?:s|bos|eos|start_of_turn|end_of_turn|tool_call|tool_response)>|<\/?SYS>>)|(\[)(?=\/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])/gi

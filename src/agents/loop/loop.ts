@@ -34,7 +34,7 @@ interface Progress {
   readonly assignment: Assignment
   readonly model: ChatModel
   readonly entries: Entry[]
-  /** Where the question stands among the entries. */
+  /** The index of the question among the entries. */
   readonly questionIndex: number
   readonly window: ContextWindow
   readonly calls: ToolCalls
@@ -46,7 +46,7 @@ interface Progress {
 
 /**
  * Think, act, observe: start, then an action and a step for each tool call, then output, then end.
- * @throws AppError `step_limit`, `timeout`, and whatever the model throws
+ * @throws AppError `step_limit`, `timeout`, and every error of the model
  */
 export async function* answer(
   assignment: Assignment,
@@ -55,7 +55,7 @@ export async function* answer(
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
   const { answerForm } = assignment
-  // A schema that is none is told before the model is paid for anything.
+  // An invalid schema is reported before the model costs anything.
   const check = answerForm === undefined ? null : await answerCheck(answerForm)
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
@@ -256,7 +256,7 @@ function observationOf({ note, data }: ToolResult): string {
   return note !== '' && data !== '' ? `${note}\n${data}` : note + data
 }
 
-/** The call as it is told to the client, with the text that the model wrote before it. */
+/** The call as the client sees it, with the text that the model wrote before it. */
 function actionOf(call: ToolCall, thought: string): Action {
   const text = thought.trim()
   const lines = [

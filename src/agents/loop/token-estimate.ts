@@ -8,7 +8,7 @@ function weightOf(unit: number): number {
   // Greek and Cyrillic; Armenian, Hebrew and Arabic.
   if (unit < 0x530) return 75
   if (unit < 0x800) return 95
-  // Scripts of India and of South-East Asia, Georgian; Ethiopic and what stands beside it.
+  // Scripts of India and of South-East Asia, Georgian; Ethiopic and its neighbours.
   if (unit < 0x1200) return 190
   if (unit < 0x2000) return 250
   // Half a character.
@@ -30,12 +30,12 @@ export function estimatedTokens(text: string): number {
   return Math.ceil(hundredths / 100)
 }
 
-/** Tokens that so many code units are at most, whatever they are. */
+/** The most tokens this many code units can have. */
 export function mostTokens(chars: number): number {
   return Math.ceil((chars * 250) / 100)
 }
 
-/** How many code units of a text make at most so many tokens. */
+/** How many code units of a text have at most this many tokens. */
 export function charsWithin(text: string, tokensMax: number): number {
   let left = tokensMax * 100
   for (let index = 0; index < text.length; index += 1) {

@@ -72,7 +72,7 @@ export class ToolCalls {
     this.#count += 1
     const number = this.#count
     const outcome = this.#inTime(this.#outcomeOf(call, number, shortened))
-    // A failure is heard by whoever waits for this call, if anybody still does.
+    // A failure reaches the caller that waits for this call, if there still is one.
     outcome.catch(() => undefined)
     return outcome.then((found) => ({ role: 'result', callId: call.id, number, ...found }))
   }
@@ -131,7 +131,7 @@ async function repeated({ number, outcome }: MadeCall, isShortened: boolean): Pr
   const same = `This call is identical to call ${number}, so it was not run again`
   if (isShortened) return { note: `${same}; this is its result once more.`, data }
   const advice = 'Use that result, try another input or another tool, or answer.'
-  return { note: `${same}: its result stands above. ${advice}`, data: '' }
+  return { note: `${same}: its result is above. ${advice}`, data: '' }
 }
 
 /** Why a call cannot be run, and what is expected; null: it can. */

@@ -5,10 +5,10 @@ import type { ToolCalls } from './tool-calls.ts'
 
 /** Why a turn is the last one: no tool may be called in it. */
 export interface Ending {
-  /** What the model is told. */
+  /** Messages for the model. */
   readonly told: string
   readonly warnings: readonly string[]
-  /** Why there is no answer, for a model that calls a tool all the same. */
+  /** Why the question has no answer, if a model still calls a tool in its last turn. */
   failure(): AppError
 }
 
@@ -62,15 +62,15 @@ const CALL_PROPERLY =
   'Your last message holds a tool call written as text, which is not run. ' +
   'Call the tool by the interface for tools, or answer the question.'
 
-/** What a model is told of a text that is no answer; null: it is one. */
+/** The reply to a model whose text is not an answer; null: it is one. */
 export function objectionTo(text: string, tools: readonly ToolSpec[]): string | null {
   if (text.trim() === '') return ASK_AGAIN
   return isWrittenCall(text, tools) ? CALL_PROPERLY : null
 }
 
 /**
- * Forms in which models write calls as text, of tools that there are. `NAME` stands for the names. White space has a limit:
- * what a server sends must not take time that grows faster than it.
+ * Forms in which models write calls to existing tools as text. `NAME` is replaced by their names. White space is limited, so
+ * that matching hostile text takes linear time.
  */
 const CALL_FORMS: readonly string[] = [
   // {"name": "tool", "arguments": …}, alone, in a fence or within <tool_call>.

@@ -11,9 +11,9 @@ const REQUESTS_MAX = 500
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * `fetch` for the client of one server: to checked addresses only, answers bounded while they are read. A request is answered
- * within its own exchange, so that whatever goes wrong on the way becomes its answer and nobody waits for one that cannot
- * come. Streams beside the calls are not opened: nothing that a server tells unasked is of use.
+ * `fetch` for the client of one server: to checked addresses only, answers bounded while they are read. A request is
+ * answered within its own exchange, so that every failure becomes its answer and no caller waits for one that cannot come.
+ * Separate streams are not opened: unsolicited messages are of no use.
  */
 export function boundedFetch(guard: Guard): Fetch {
   let requestCount = 0
@@ -27,7 +27,7 @@ export function boundedFetch(guard: Guard): Fetch {
     const answer = { status, statusText, headers: withoutLength(headers) }
     if (!ok) return new Response(await boundedText(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
     const id = requestId(init.body)
-    // Nobody reads the answer to what is no request.
+    // Only requests have an answer that is read.
     if (id === null) return response
     if (!/^\s*text\/event-stream/i.test(headers.get('content-type') ?? '')) {
       return new Response(ownAnswer(await boundedText(body, ANSWER_BYTES_MAX), id), answer)
@@ -48,7 +48,7 @@ function withoutLength(headers: Headers): Headers {
   return kept
 }
 
-/** Of a message of ours; null: it is a notification, or an answer. */
+/** The id of a request sent by this server; null: it is a notification, or an answer. */
 function requestId(body: unknown): number | null {
   if (typeof body !== 'string') return null
   const message: unknown = JSON.parse(body)

@@ -83,7 +83,7 @@ export class McpServers implements ForeignTools {
     }
   }
 
-  /** Whoever asks next about a server that is slow need not wait for it again. */
+  /** The next question about a slow server need not wait for it again. */
   #keep<T extends ForeignListing | ForeignFailure>(key: string, found: T, ms: number): T {
     this.#listings.delete(key)
     if (ms > 0) this.#listings.set(key, { untilMs: this.#nowMs() + ms, found })
@@ -99,7 +99,7 @@ export class McpServers implements ForeignTools {
       try {
         return await toolsOf(connection, signal)
       } finally {
-        // Nobody waits for the goodbye.
+        // The end of the session is not awaited.
         void connection.close()
       }
     } finally {
@@ -208,7 +208,7 @@ function boundedSchema(schema: unknown): JsonObject | null {
   return JSON.stringify(schema).length > SCHEMA_CHARS_MAX ? null : schema
 }
 
-/** A server knows its own key, but whoever asks an agent must not learn it. */
+/** A server knows its own key, but users of an agent must not learn it. */
 function hideSecretsOf(server: McpServer): (text: string) => string {
   const secrets = secretsOfMcpServer(server).toSorted((one, other) => other.length - one.length)
   return (text) =>
@@ -277,7 +277,7 @@ function base64Bytes(data: unknown): number {
   return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
 }
 
-/** How long a server is told that a session is over. */
+/** How long ending a session at the server may take. */
 const GOODBYE_MS = 1_000
 
 /** As long as a timer can: calls are ended by their signal. */
@@ -316,7 +316,7 @@ class McpConnection {
     }
   }
 
-  /** The result is looked at by nobody: servers lie, and a schema of theirs is not run. */
+  /** The result is not validated: servers lie, and a foreign schema is not run. */
   request(
     method: 'tools/list' | 'tools/call',
     params: JsonObject,

@@ -45,7 +45,7 @@ function wireUsage(usage: TokenUsage | null): WireUsage | null {
 /** One call, further tries included. */
 const PROBE_MS = 20_000
 
-/** Never fails: whatever goes wrong is what was asked for. */
+/** Never fails: a failure is the result of the check. */
 export async function probeAgent(
   agent: Pick<Agent, 'model'>,
   models: ChatModels,

@@ -106,7 +106,7 @@ export class AgentPool {
     return this.#places.runs()
   }
 
-  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#places.cancelRun(traceId)
   }
@@ -143,7 +143,7 @@ export class AgentPool {
   }
 
   /**
-   * The model that answers. Whatever can be known to be wrong is found before the first event.
+   * The model that answers. Every mistake that can be known is found before the first event.
    * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
    */
   #modelFor(asked: AgentQuestion): ModelRef {
@@ -154,7 +154,7 @@ export class AgentPool {
     throw unknownProvider('model', model.provider, chatProviders)
   }
 
-  /** Whatever becomes of a question, its trace is told so. */
+  /** However the question ends, its trace is informed. */
   async *#traced(
     question: AgentQuestion,
     start: RunStart,
@@ -264,7 +264,7 @@ interface TaskTerms {
   readonly foreignTools: readonly ToolSpec[]
 }
 
-/** All that the thread is told for one question. */
+/** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
@@ -301,7 +301,7 @@ function hasPrompt({ provider }: ModelRef): boolean {
   return provider !== BUILTIN_PROVIDER
 }
 
-/** Where nobody says how much a model reads: what servers of open models are often started with. */
+/** Used if the context size is unknown: a common default of servers of open models. */
 const CONTEXT_TOKENS = 32_000
 
 /** What the makers state, by the names of their models. More than 200 000 is never of use to an agent. */

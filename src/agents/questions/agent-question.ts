@@ -25,7 +25,7 @@ export interface OpenConversation {
   readonly id: string
   /** What was said before the question's history; null: nothing. */
   readonly summary: string | null
-  /** The oldest so many turns of the history have a summary now. */
+  /** The oldest turns of the history, this many, now have a summary. */
   summarised(summary: { readonly text: string; readonly turnCount: number }): void
 }
 
@@ -43,7 +43,7 @@ export interface AgentQuestion {
   readonly answerForm?: ResponseFormat
   /** How the asker wants to be answered: added to the agent's instruction, below it. */
   readonly wishes?: string
-  /** `Asker.by`; unset: nobody knows. */
+  /** `Asker.by`; unset: unknown. */
   readonly askedBy?: string | null
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
@@ -71,7 +71,7 @@ export interface Output {
   readonly finish: FinishReason
 }
 
-/** What is noted of a run while the agent's thread answers it, in its trace and for its output. */
+/** What is recorded of a run while the agent's thread answers it, in its trace and for its output. */
 export class RunNotes {
   readonly #host: ToolHost
   readonly #run: Run
@@ -110,7 +110,7 @@ export class RunNotes {
 
   turn({ turn, warnings }: Extract<AgentEvent, { type: 'turn' }>): void {
     const { trace, beganMs } = this.#run
-    // Under load the thread's start is heard of late; a turn that is told of is over.
+    // Under load the thread's start is reported late; a reported turn is over.
     const latestMs = Math.max(0, performance.now() - beganMs - turn.tookMs)
     trace.turn({ ...turn, startMs: Math.min(this.#threadMs + turn.startMs, latestMs) })
     const { usage } = turn

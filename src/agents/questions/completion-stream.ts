@@ -19,13 +19,13 @@ import type { AgentEvent } from '../loop/assignment.ts'
 export interface CompletionStreamOptions {
   /** `delta` events are passed on only to a client that asked for them. */
   readonly deltas: boolean
-  /** Called with a failure after `start`, which the client is told of as an event. */
+  /** Called with a failure after `start`, which the client receives as an event. */
   readonly onFailure: (failure: AppError, traceId: string) => void
 }
 
 /**
- * The events of one question as its client receives them: `start` first, `end` last, exactly once, whatever the question
- * does. A failure after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
+ * The events of one question as its client receives them: `start` first, `end` last, exactly once in every case. A failure
+ * after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
  */
 export async function* completionStream(
   events: AsyncIterable<CompletionEvent>,
@@ -56,7 +56,7 @@ export function startEvent(question: string, traceId: string, conversationId?: s
 
 type Progress = Extract<AgentEvent, { readonly type: 'action' | 'step' | 'delta' }>
 
-/** What a client is told between the start and the answer. `messages` repeats the text of the event. */
+/** The events between the start and the answer. `messages` repeats the text of the event. */
 export function progressEvent(
   event: Progress,
   traceId: string,

@@ -31,7 +31,7 @@ export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'ask
   readonly asker: Asker
   /** Of a conversation with this agent, or `new`. Missing: nothing is kept. */
   readonly conversationId?: string
-  /** It is answered to its end, also when whoever asked goes away. Only of a conversation. */
+  /** It is answered to its end, even if the client goes away. Only in a conversation. */
   readonly isBackground?: boolean
 }
 
@@ -45,7 +45,7 @@ interface ConversationDeps {
   newId(): string
   /** Milliseconds since 1970. */
   now(): number
-  /** Told of what nobody else hears of: a failed question that could not be kept. */
+  /** Called with a failure that no client hears of: a failed question that could not be stored. */
   onFailure(error: unknown): void
 }
 
@@ -73,13 +73,13 @@ export class Conversations {
   /**
    * As `AgentPool.ask`. A turn of a conversation is on disk before its output is given.
    * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`, `conversation_full`,
-   * `invalid_request` for a history beside the kept one, or work in the background that nobody could read later
+   * `invalid_request` for a history beside the kept one, or background work whose result could never be read
    */
   async *ask(asked: AskedQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
     const { conversationId: sent, asker, isBackground = false, ...rest } = asked
     const question = { ...rest, askedBy: asker.by }
     if (sent === undefined) {
-      if (isBackground) throw nobodyCouldRead()
+      if (isBackground) throw unreadableLater()
       return yield* this.#deps.pool.ask(question, signal)
     }
     if (question.history.length > 0) throw historyTwice()
@@ -111,7 +111,7 @@ export class Conversations {
       })
       leave = () => {}
       this.#note(answer)
-      // What ends with whoever asked says itself how it ended.
+      // A question that ends with its client reports its own end.
       const watching = isBackground ? signal : new AbortController().signal
       try {
         for await (const { event } of turn.live.watch(watching)) yield event
@@ -163,11 +163,11 @@ export class Conversations {
 
   #note(answer: Promise<Answer>): void {
     this.#answering.add(answer)
-    // Whoever still watches is told of a failure by the turn.
+    // Remaining watchers learn of a failure from the turn.
     answer.catch(() => {}).finally(() => this.#answering.delete(answer))
   }
 
-  /** As fast as it comes: whoever asked watches it as others do, and who reads slowly holds up nobody. */
+  /** At full speed: the client watches like any other, and a slow reader holds up no one. */
   async #told(question: AgentQuestion, turn: TurnUnderWay, signal: AbortSignal): Promise<Answer> {
     const { live } = turn
     const events = this.#kept(question, turn, signal)
@@ -208,7 +208,7 @@ export class Conversations {
           const findings = keptFindings(value)
           const end = { answer, citations, findings, outcome: 'answered', errorCode: null } as const
           await keep(end).catch((error) => {
-            // Its trace is told, too.
+            // Its trace is informed, too.
             return events.throw(error)
           })
         }
@@ -218,7 +218,7 @@ export class Conversations {
       failure = toAppError(error)
       throw error
     } finally {
-      await events.return(NOBODY_READS).catch(() => {})
+      await events.return(UNREAD_ANSWER).catch(() => {})
       if (turn.traceId !== null && !turn.isKept) {
         const { outcome, errorCode } = failedRun(failure)
         const answer = outcome === 'cancelled' && turn.text !== '' ? turn.text : null
@@ -274,7 +274,7 @@ export class Conversations {
   }
 }
 
-/** Ends with whoever asked; what may go on alone, only where the server itself says so. */
+/** Ends with its client; it may continue alone only where the server itself decides so. */
 function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   const work = new AbortController()
   setCaller(work.signal, callerOf(asked))
@@ -298,8 +298,8 @@ type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'findings' | 'outcome' | '
 
 const NO_HISTORY: Omit<KeptHistory, 'askedBy'> = { turnCount: 0, summary: null, turns: [] }
 
-/** What a generator that is left early is told to return; nobody sees it. */
-const NOBODY_READS: Answer = {
+/** The return value of a generator that is left early; it is never read. */
+const UNREAD_ANSWER: Answer = {
   content: '',
   traceId: '',
   citations: [] as readonly Citation[],
@@ -355,7 +355,7 @@ function historyTwice(): AppError {
   return new AppError('invalid_request', message)
 }
 
-function nobodyCouldRead(): AppError {
+function unreadableLater(): AppError {
   const message = `"background" needs a "conversation_id", where the answer can be read later: "${NEW_CONVERSATION}" begins a conversation`
   return new AppError('invalid_request', message)
 }

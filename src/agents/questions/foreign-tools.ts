@@ -90,10 +90,10 @@ export interface ForeignTerms {
   readonly isAble: boolean
 }
 
-/** Where nobody speaks with servers of others. */
+/** For servers without connections to MCP servers. */
 export const NO_FOREIGN_TOOLS: ForeignTools = {
   list: async () => ({ kind: 'listed', tools: [] }),
-  call: async () => ({ kind: 'failed', message: 'There are no tools of others' }),
+  call: async () => ({ kind: 'failed', message: 'There are no tools of MCP servers' }),
   end: () => {},
 }
 
@@ -103,8 +103,8 @@ interface Found {
 }
 
 /**
- * Asks the servers that an agent names for their tools, all at once. One that is down is a warning. Whoever has them must
- * `end` them; the abort of the signal does so too.
+ * Asks the agent's MCP servers for their tools, all at once. A server that is down is a warning. The caller must `end` them;
+ * the abort of the signal does so too.
  */
 export async function foreignToolsOf(
   { data }: Agent,
@@ -153,7 +153,7 @@ export async function foreignToolsOf(
 export const BUILTIN_CALLS_NONE =
   'The built-in model calls no tools of MCP servers: that needs an agent with a chat model'
 
-/** Nobody has chosen a tool that no name stands for: a server may offer new ones at any time. */
+/** A tool must match a pattern: a server may offer new ones at any time. */
 function isAllowed({ tools }: McpServer, name: string): boolean {
   return tools.some((pattern) => matchesGlob(pattern, name))
 }
@@ -213,9 +213,9 @@ const SCHEMA_TEXT_CHARS_MAX = 300
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * The arguments of a tool of somebody else, as every provider takes them: only what is known of JSON schemas, in the form it
- * must have, with short texts. One wrong keyword, and a provider would refuse the whole question; so do alternatives beside
- * the properties. The server itself checks what it is sent.
+ * The argument schema of an MCP server's tool, reduced to what every provider accepts: known JSON schema keywords, in valid
+ * form, with short texts. A provider would refuse the whole question for one wrong keyword, or for alternatives beside the
+ * properties. The server checks the arguments itself.
  */
 function foreignSchema(sent: Members | null): JsonSchema {
   const { anyOf: _any, oneOf: _one, enum: _enum, const: _const, ...plain } = cleaned(sent ?? {}, 0)

@@ -1,4 +1,7 @@
-/** A question of a kept conversation while it is answered, for all who watch it: those that come later are told all of it. */
+/**
+ * A question of a stored conversation while it is answered, for all its watchers: late ones receive everything from the
+ * start.
+ */
 import {
   type CompletionEvent,
   conversationTitle,
@@ -8,14 +11,14 @@ import type { ConversationSummary } from '../../core/domain/ports/conversation-p
 import { AppError } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 
-/** What a watcher is told, and when it happened. */
+/** An event for a watcher, and its time. */
 export interface WatchedEvent {
   readonly event: CompletionEvent
   /** Since the question was asked. */
   readonly atMs: number
 }
 
-/** What there is of it before it stands among the kept turns. */
+/** The turn so far, before it joins the stored ones. */
 export interface TurnInProgress {
   readonly traceId: string
   readonly question: string
@@ -39,7 +42,7 @@ export interface LiveQuestion {
 /** A piece of text grows up to this, so that a model which sends single letters leaves no list of them. */
 const DELTA_CHARS = 1_000
 
-const NOBODY_WATCHES = 'Whoever watched this question went away'
+const NO_WATCHERS = 'The clients watching this question went away'
 
 export class LiveTurn {
   readonly question: LiveQuestion
@@ -108,7 +111,7 @@ export class LiveTurn {
       } else {
         if (this.#isOver) break
         await abortable(changed, signal).catch((error) => {
-          throw error instanceof AppError ? error : new AppError('cancelled', NOBODY_WATCHES)
+          throw error instanceof AppError ? error : new AppError('cancelled', NO_WATCHERS)
         })
       }
     }

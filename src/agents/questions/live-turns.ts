@@ -16,7 +16,7 @@ export interface ListedConversation extends ConversationSummary {
 }
 
 export interface ShownConversation extends KeptConversation {
-  /** What is being answered; null: nothing is, or it stands among the turns. */
+  /** The turn being answered; null: none, or it is stored already. */
   readonly running: TurnInProgress | null
 }
 
@@ -46,7 +46,7 @@ export class LiveTurns {
     return this.#find(owner, conversationId, asker) !== undefined
   }
 
-  /** Those of which the first question is being answered stand first, on the first page. */
+  /** Conversations whose first question is being answered come first, on the first page. */
   async list(owner: Owner, page: Page, asker: Asker) {
     const running = this.#of(owner, asker)
     const { items, next } = await this.#store.list(owner, page, asker)

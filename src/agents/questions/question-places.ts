@@ -26,7 +26,7 @@ export interface Admitted {
   readonly entry: RunningEntry
   /** On the clock of `performance.now()`. */
   readonly endMs: number
-  /** Aborts when whoever asked leaves, somebody cancels the run, its time is over or the server stops. */
+  /** Aborts when the client leaves, the run is cancelled, its time is over or the server stops. */
   readonly signal: AbortSignal
 }
 
@@ -65,7 +65,7 @@ export class QuestionPlaces {
     return this.#running.list()
   }
 
-  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#running.cancel(traceId)
   }

@@ -157,7 +157,7 @@ class SchemaCheck {
   }
 }
 
-/** A part of a JSON pointer, which stands in an address. */
+/** A part of a JSON pointer, as it is escaped in a URL. */
 function partName(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')

@@ -20,9 +20,9 @@ export interface RunningQuestion {
   readonly model: { readonly provider: string; readonly modelName: string }
 }
 
-/** The entry of one question, for whoever answers it. */
+/** The entry of one question, for the code that answers it. */
 export interface RunningEntry {
-  /** Aborts when somebody cancels the question by its trace id. */
+  /** Aborts when the question is cancelled by its trace id. */
   readonly signal: AbortSignal
   /** It has its place. */
   admitted(): void

@@ -24,7 +24,7 @@ export const READ_DOCUMENT = {
     description: 'A knowledge base (project.kb)',
   },
   document_id: { type: 'string', description: 'The id of a document, to read it page by page' },
-  chunk_id: { type: 'string', description: 'A chunk_id, to read what stands around that chunk' },
+  chunk_id: { type: 'string', description: 'A chunk_id, to read the text around that chunk' },
   page: {
     type: 'integer',
     min: 1,
@@ -138,7 +138,7 @@ function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
   if (documentId === null) {
     throw new AppError(
       'invalid_request',
-      'Give document_id to read a document, or chunk_id to read what stands around a chunk',
+      'Give document_id to read a document, or chunk_id to read the text around a chunk',
     )
   }
   const page = wanted.page ?? 1
@@ -149,7 +149,7 @@ function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
 }
 
 function noDocument(kb: KnowledgeBase, { documentId }: WantedSpan): AppError {
-  const message = `${fullName(kb)} has no document "${documentId.slice(0, 200)}" with such a column. Its ids stand in the column id: SELECT DISTINCT id FROM ${sqlName(kb)} LIMIT 20`
+  const message = `${fullName(kb)} has no document "${documentId.slice(0, 200)}" with such a column. Its ids are in the column id: SELECT DISTINCT id FROM ${sqlName(kb)} LIMIT 20`
   return new AppError('document_not_found', message)
 }
 

@@ -10,7 +10,7 @@ const CHART_ROWS_MAX = 1_000
 /** Of all its rows as JSON. */
 const CHART_BYTES_MAX = 262_144
 const CHART_TITLE_CHARS_MAX = 200
-/** Slices that can still be told apart. */
+/** The most slices that can be told apart. */
 const SLICES_MAX = 30
 /** Rows that the model is shown again. */
 const SHOWN_ROWS = 5

@@ -37,7 +37,7 @@ export function describeTables(
   return describeNamed(input, available, 'files', bytesMax)
 }
 
-/** @param qualifier stands before a name that has none */
+/** @param qualifier put before a name that has none */
 async function describeNamed(
   input: string,
   available: readonly {

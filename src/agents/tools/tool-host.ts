@@ -29,20 +29,19 @@ export interface ToolHostOptions {
   readonly observationBytesMax: number
   /** Whether the rows of the last statement are part of the answer. */
   readonly keepsFinalRows?: boolean
-  /** Tools of others. What they say is no evidence: nothing of it is cited. */
+  /** Tools of MCP servers. Their results are not evidence and are never cited. */
   readonly foreign?: {
     has(name: string): boolean
     run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
   } | null
 }
 
-/** These end the question; any other expected failure is told to the model, which may try something else. */
+/** These end the question; any other expected failure is given to the model, which may try something else. */
 const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 
 /**
- * Runs the tools for one question, on the main thread: it only reads, and only what the agent's
- * `data` names. It remembers the chunks that it showed, so that the answer's citations can be told
- * from invented ones.
+ * Runs the tools for one question, on the main thread: read-only, and only on the agent's `data`. It remembers the chunks
+ * that it showed, so that the answer's citations can be checked for invented ones.
  */
 export class ToolHost {
   readonly #options: ToolHostOptions

@@ -72,7 +72,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   },
   read_document_tool: {
     description:
-      'Reads a whole document of a knowledge base page by page, or what stands before and after a chunk that a search ' +
+      'Reads a whole document of a knowledge base page by page, or the text before and after a chunk that a search ' +
       'found, when a passage alone is not enough.',
     input: null,
     schema: argumentSchema(READ_DOCUMENT),

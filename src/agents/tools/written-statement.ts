@@ -1,4 +1,4 @@
-/** Statements as models write them, and what they are told when one fails. */
+/** Statements as models write them, and the reply when one fails. */
 
 import { nameMeant } from '../../core/domain/agents/agent.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
@@ -38,8 +38,8 @@ const CODE_FENCE = '```'
 const LANGUAGE_CHARS_MAX = 40
 
 /**
- * What stands in the first fence of Markdown, which may lack its end; empty where there is none. By hand: the text is a
- * model's, and this thread is everybody's, so the time must not grow faster than the text.
+ * The text in the first fence of Markdown, which may lack its end; empty without a fence. Written by hand: the text comes
+ * from a model and this thread is shared, so the time must grow no faster than the text.
  */
 function fencedIn(text: string): string {
   for (

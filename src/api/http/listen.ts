@@ -121,8 +121,8 @@ const HELD_MAX = 1_000
 const BODY_BYTES_MAX = 1024 ** 2
 
 /**
- * Answers requests while another process takes the place of this one: those that only read wait for it and are passed on,
- * others are told to come again.
+ * Answers requests while another process replaces this one: requests that only read wait and are passed on; other clients
+ * get an answer that asks them to retry.
  */
 export class Handover {
   readonly #successor = Promise.withResolvers<URL | null>()

@@ -64,7 +64,7 @@ import {
 export interface Server {
   /**
    * Answers one request; it never rejects.
-   * @param peer the client, where there is no connection that knows it
+   * @param peer the client's address, for calls without a connection
    */
   handle(request: Request, peer?: Peer): Promise<Response>
   /** The OpenAPI document of its routes. */
@@ -180,7 +180,8 @@ function createApp(context: RouteContext, operations: readonly Operation[]): Ely
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
   for (const operation of operations) {
     const { method, path } = operation
-    // `async`, so that Elysia waits for it whatever it guesses from its text; `body.ts` reads bodies.
+    // `async`, so that Elysia always awaits it, even if its analysis of the source text guesses wrong; `body.ts` reads
+    // bodies.
     const answer = async ({ request, params = {} }: { request: Request; params?: PathParams }) => {
       const scope = context.scopeOf(request)
       scope.route = path

@@ -15,8 +15,8 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   name: 'add_documents',
   title: 'Add documents',
   description:
-    'Stores texts in a knowledge base, where search finds them at once. A document with an "id" that is there already replaces it whole; ' +
-    'without an id it gets one made of its content. "metadata" becomes columns that searches filter by. All documents of a call are stored, or none.',
+    'Stores texts in a knowledge base, where search finds them at once. A document with an existing "id" replaces the old one; ' +
+    'without an id, it gets one derived from its content. "metadata" becomes columns for filters. All documents of a call are stored, or none.',
   needs: 'write',
   annotations: {
     readOnlyHint: false,
@@ -29,7 +29,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     knowledge_base: {
       type: 'string',
       minLength: 1,
-      description: '"project.name"; a name alone is of the default project. It must exist',
+      description: '"project.name"; a name alone means the default project. It must exist',
     },
     documents: {
       type: 'array',
@@ -69,7 +69,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   },
 }
 
-/** Whoever may write need not read: a name is enough. */
+/** Writing does not require reading: a name is enough. */
 const namable: typeof visibleData = (snapshot, principal) => {
   return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
 }

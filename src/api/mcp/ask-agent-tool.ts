@@ -11,9 +11,9 @@ export const ASK_AGENT_TOOL: Tool = {
   name: 'ask_agent',
   title: 'Ask an agent',
   description:
-    'Asks an agent of this server a question in plain language. It looks things up in its own knowledge bases and tables and answers with citations. ' +
-    'That takes seconds to minutes; its steps are told as progress. list_data lists the agents. ' +
-    'For a follow-up send conversation_id: "new" with the first question, then the conversation_id of the answer.',
+    'Asks an agent of this server a question in plain language. It searches its knowledge bases and tables and answers with citations. ' +
+    'That takes seconds to minutes; its steps are reported as progress. list_data lists the agents. ' +
+    'For follow-ups, send conversation_id: "new" with the first question, then the conversation_id from the answer.',
   needs: 'ask',
   // An agent may call tools of other servers.
   annotations: {
@@ -26,12 +26,12 @@ export const ASK_AGENT_TOOL: Tool = {
     agent: {
       type: 'string',
       minLength: 1,
-      description: '"project.name"; a name alone is of the default project',
+      description: '"project.name"; a name alone means the default project',
     },
     question: { type: 'string', minLength: 1, maxLength: QUESTION_CHARS_MAX },
     conversation_id: {
       type: 'string',
-      description: '"new", or the id of a conversation to go on with; without it nothing is kept',
+      description: '"new", or the id of a conversation to continue; without it, nothing is stored',
     },
   }),
   outputSchema: answers(['answer', 'citations', 'trace_id'], {
@@ -55,7 +55,7 @@ export const ASK_AGENT_TOOL: Tool = {
     statements: {
       type: 'array',
       items: { type: 'string' },
-      description: 'SQL whose rows the answer is made of',
+      description: 'SQL statements behind the answer',
     },
     conversation_id: { type: 'string' },
     trace_id: { type: 'string' },

@@ -22,7 +22,7 @@ const TOOLS: readonly Tool[] = [
 ]
 
 const CALLS_MAX = 64
-/** Of one key, user or, where there is no login, of everyone. */
+/** Per key or user; without a login, for everyone. */
 const PRINCIPAL_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
 
@@ -65,7 +65,7 @@ export class ToolCalls {
     this.#check = check
   }
 
-  /** A failure is a result that says so, which a model can read. @returns null: there is no such tool */
+  /** A failure is a result that says so, which a model can read. @returns null for an unknown tool */
   async run(name: string, sent: JsonObject, call: ToolCall): Promise<ToolResult | null> {
     const tool = TOOLS.find((one) => one.name === name)
     if (tool === undefined) return null
@@ -105,7 +105,7 @@ export class ToolCalls {
   }
 }
 
-/** What a model is told to do next, where the message does not say it. */
+/** The next step for a model, where the message does not name it. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
   project_not_found: 'Call list_data to see what there is',
   knowledge_base_not_found: 'Call list_data to see what there is',

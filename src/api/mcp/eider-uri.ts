@@ -22,7 +22,7 @@ export function schemaUri(namespace: string, name: string): string {
   return `eider://schemas/${[namespace, name].map(encodeURIComponent).join('/')}`
 }
 
-/** undefined: it is none of ours. */
+/** undefined: not an address of this server. */
 export function readEiderUri(text: string): EiderUri | undefined {
   const [, kind, path = ''] = /^eider:\/\/(documents|schemas)\/(.+)$/s.exec(text) ?? []
   const [first, second, ...rest] = path.split('/')
@@ -33,7 +33,7 @@ export function readEiderUri(text: string): EiderUri | undefined {
     if (kind === 'schemas') {
       return rest.length === 0 ? { kind: 'schema', namespace, name } : undefined
     }
-    // Whoever writes an address by hand leaves the slashes of an id as they are.
+    // Addresses written by hand leave the slashes of an id as they are.
     const id = decodeURIComponent(rest.join('/'))
     if (kind !== 'documents' || id === '') return undefined
     return { kind: 'document', project: namespace, knowledgeBase: name, id }

@@ -12,8 +12,8 @@ export const FETCH_TOOL: Tool = {
   name: 'fetch',
   title: 'Read a document',
   description:
-    'The whole text of one document, by the "id" of a search result. ' +
-    `Of a long one the first ${TEXT_CHARS_UNSET} characters; metadata.next_offset says where to go on with "offset".`,
+    'Returns the whole text of one document, by the "id" of a search result. ' +
+    `Long texts are cut after ${TEXT_CHARS_UNSET} characters; continue with metadata.next_offset as "offset".`,
   needs: 'read',
   annotations: READS,
   inputSchema: takes(['id'], {
@@ -28,7 +28,7 @@ export const FETCH_TOOL: Tool = {
       type: 'integer',
       minimum: 1,
       maximum: FETCHED_CHARS_MAX,
-      description: `Most characters of the text; ${TEXT_CHARS_UNSET} by default`,
+      description: `Maximum number of characters; default ${TEXT_CHARS_UNSET}`,
     },
   }),
   outputSchema: answers(['id', 'title', 'text', 'url', 'metadata'], {
@@ -39,7 +39,7 @@ export const FETCH_TOOL: Tool = {
     metadata: {
       type: 'object',
       description:
-        'Columns of the document, and of a part: total_chars, offset and next_offset (null at the end)',
+        'Columns of the document; if cut, also total_chars, offset and next_offset (null at the end)',
     },
   }),
   async run(sent, { uses, principal, signal, origin }) {

@@ -18,20 +18,20 @@ export const LIST_DATA_TOOL: Tool = {
   name: 'list_data',
   title: 'List data',
   description:
-    'What there is: knowledge bases with their columns and sizes, tables, views and uploaded files with their columns, databases elsewhere, ' +
-    'agents that can be asked, and the projects they are in. Call it first when you do not know a name or a column.',
+    'Lists the data: knowledge bases with their columns and sizes, tables, views and uploaded files with their columns, databases, ' +
+    'agents, and projects. Call it first if you do not know a name or a column.',
   needs: 'read',
   annotations: READS,
   inputSchema: takes([], {
     project: {
       type: 'string',
-      description: 'Only this project, "files", or the name of a database elsewhere',
+      description: 'Only this project, "files", or this database',
     },
     limit: {
       type: 'integer',
       minimum: 1,
       maximum: ITEMS_MAX,
-      description: `Most items; ${ITEMS_UNSET} by default`,
+      description: `Maximum number of items; default ${ITEMS_UNSET}`,
     },
     cursor: { type: 'string', description: 'next_cursor of the page before' },
   }),
@@ -134,7 +134,7 @@ function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
   ]
 }
 
-/** What is no plain word stands in quotes. */
+/** Anything but a plain word is quoted. */
 function sqlNameOfFile(name: string): string {
   const plain = /^[a-z_]\w*$/i.test(name)
   return `${FILES_DATABASE}.${plain ? name : `"${name.replaceAll('"', '""')}"`}`

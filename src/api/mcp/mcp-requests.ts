@@ -144,7 +144,7 @@ function withoutTask({ params }: JsonObject): void {
   if (isObject(params) && 'task' in params) Reflect.deleteProperty(params, 'task')
 }
 
-/** A request that the client cancels is never answered: its stream ends, so that nobody waits for it. */
+/** A request that the client cancels is never answered: its stream ends, so that no client waits for it. */
 function cancelledOnes(messages: readonly JsonObject[], { transport }: Session): void {
   for (const { method, params } of messages) {
     if (method !== 'notifications/cancelled' || !isObject(params)) continue
@@ -158,7 +158,7 @@ function cancelledOnes(messages: readonly JsonObject[], { transport }: Session):
 /** A comment of server-sent events. */
 const OPENING = new TextEncoder().encode(': open\n\n')
 
-/** The same answer; `ended` is called once, when its body has ended or nobody reads it any more. */
+/** The same answer; `ended` is called once, when its body has ended or its reader has gone. */
 function untilEnd(
   response: Response,
   { signal }: McpCaller,
@@ -181,7 +181,7 @@ function untilEnd(
   signal.addEventListener('abort', stop, { once: true })
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      // Headers go out with the first byte: whoever waits for events alone must not wait for them.
+      // Headers go out with the first byte, so a client that only waits for events must get one at once.
       if (isWaiting) controller.enqueue(OPENING)
     },
     async pull(controller) {
@@ -250,7 +250,7 @@ const SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string
-  /** Nobody else's requests belong to it. */
+  /** Other clients' requests are not part of it. */
   readonly owner: string
   readonly address: string
   readonly server: Server
@@ -276,7 +276,7 @@ function clientOf({ owner, address }: Pick<Session, 'owner' | 'address'>): strin
  */
 export class McpSessions {
   readonly #nowMs: () => number
-  /** The one that was used last stands last. */
+  /** Ordered by last use, latest last. */
   readonly #sessions = new Map<string, Session>()
   #sweeping: ReturnType<typeof setInterval> | undefined
 
@@ -288,7 +288,7 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /** undefined: there is none, or it is somebody else's. */
+  /** undefined: it does not exist or belongs to another principal. */
   find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id)
     if (session === undefined || session.owner !== ownerOf(principal)) return undefined

@@ -57,7 +57,7 @@ export function authInfoOf(caller: McpCaller) {
 function callerIn({ authInfo }: Extra): McpCaller {
   const caller = authInfo?.extra?.[CALLER]
   if (caller === undefined) throw new Error('a request of the protocol came without its caller')
-  // Nobody but `authInfoOf` puts something there.
+  // Only `authInfoOf` puts a value there.
   return caller as McpCaller
 }
 
@@ -246,7 +246,7 @@ const PROMPTS: readonly Prompt[] = [
       { name: 'question', description: 'What you want to know', required: true },
       {
         name: 'knowledge_base',
-        description: 'project.name; without it all are searched',
+        description: 'project.name; by default all are searched',
         required: false,
       },
     ],
@@ -268,7 +268,7 @@ ${question}
   {
     name: 'explore_data',
     title: 'Explore data by SQL',
-    description: 'Looks at tables and knowledge bases, then answers a question by SQL',
+    description: 'Explores tables and knowledge bases, then answers a question with SQL',
     arguments: [
       { name: 'goal', description: 'What you want to find out', required: true },
       { name: 'project', description: 'Look only there', required: false },

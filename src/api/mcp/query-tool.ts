@@ -20,7 +20,7 @@ export const QUERY_TOOL: Tool = {
   name: 'query',
   title: 'Query by SQL',
   description:
-    "Runs one SELECT in DuckDB's dialect over tables, files, views, data sources and knowledge bases, and answers its rows. " +
+    "Runs one SELECT in DuckDB's dialect over tables, files, views, data sources and knowledge bases, and returns its rows. " +
     'Names: project.table, files.name, database.table. A knowledge base is a table with the columns id, chunk_id, chunk_content, metadata, ' +
     "relevance, distance and its metadata columns; WHERE content = 'text' searches it and ranks the rows. SHOW, DESCRIBE and EXPLAIN work too. " +
     `At most ${RESULT_ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
@@ -37,13 +37,13 @@ export const QUERY_TOOL: Tool = {
     params: { type: 'object', description: 'Values for :name in the statement' },
     database: {
       type: 'string',
-      description: 'The project of names that have none; the default project where it is missing',
+      description: 'The project of unqualified names; by default the default project',
     },
     limit: {
       type: 'integer',
       minimum: 1,
       maximum: RESULT_ROWS_MAX,
-      description: `Most rows to answer; ${ROWS_UNSET} by default`,
+      description: `Maximum number of rows; default ${ROWS_UNSET}`,
     },
   }),
   outputSchema: answers(['columns', 'rows', 'row_count', 'has_more'], {

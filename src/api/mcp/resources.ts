@@ -44,7 +44,7 @@ export const RESOURCE_TEMPLATES = [
     uriTemplate: DOCUMENT_TEMPLATE,
     name: 'document',
     title: 'A document of a knowledge base',
-    description: 'Its whole text. search finds ids',
+    description: 'The whole text; search returns ids',
     mimeType: 'text/plain',
   },
 ]
@@ -107,7 +107,7 @@ function readCursor(cursor: string | undefined): Place {
   throw new AppError('invalid_request', 'The cursor is none of this list: begin without one')
 }
 
-/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address that is none of ours */
+/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address of another form */
 export async function readResource(uri: string, { uses, principal, signal }: Reader) {
   requireScope(principal, 'read')
   const address = readEiderUri(uri)
@@ -171,7 +171,7 @@ async function completionValues(
     case 'agent':
       return data.agents.map((agent) => `${agent.projectName}.${agent.name}`)
     case 'knowledge_base': {
-      // In an address the project stands before it; elsewhere it is a part of the name.
+      // In an address the project comes first; otherwise it is a part of the name.
       const { project } = given
       if (project === undefined)
         return data.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)

@@ -35,13 +35,13 @@ export const SEARCH_TOOL: Tool = {
     },
     knowledge_base: {
       type: 'string',
-      description: 'Search this one only: "project.name"; a name alone is of the default project',
+      description: 'Search only this one: "project.name"; a name alone means the default project',
     },
     limit: {
       type: 'integer',
       minimum: 1,
       maximum: RESULTS_MAX,
-      description: `How many documents; ${RESULTS_UNSET} by default`,
+      description: `Number of documents; default ${RESULTS_UNSET}`,
     },
     filters: {
       type: 'object',
@@ -57,7 +57,7 @@ export const SEARCH_TOOL: Tool = {
       type: 'number',
       minimum: 0,
       maximum: 1,
-      description: 'Leaves out what is less relevant',
+      description: 'Leaves out less relevant results',
     },
   }),
   outputSchema: answers(['results'], {
@@ -133,7 +133,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-/** One of several that cannot be searched is told of; the only one fails the call. */
+/** If one of several cannot be searched, the result says so; if it is the only one, the call fails. */
 async function searchAll(
   knowledgeBases: readonly KnowledgeBase[],
   order: SearchOrder,

@@ -1,4 +1,4 @@
-/** What a tool is: how models are told of it, who may call it, and what it does. */
+/** A tool: its description for models, who may call it, and what it does. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Asker, Principal, Scope } from '../../core/domain/access/principal.ts'
@@ -144,7 +144,7 @@ export interface McpUses {
   ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
   /** null: everything is stored. Where that takes too long, it is a job. */
   insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
-  /** A failure that is nobody's mistake but ours. */
+  /** A failure caused by the server, not by the caller. */
   logError(error: unknown, signal: AbortSignal): void
 }
 

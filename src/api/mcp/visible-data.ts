@@ -31,7 +31,7 @@ export interface VisibleData {
   readonly dataSources: readonly DataSource[]
 }
 
-/** Whatever is not in a namespace of the principal does not exist for it. */
+/** Anything outside the principal's namespaces does not exist for it. */
 export function visibleData(snapshot: CatalogSnapshot, principal: Principal): VisibleData {
   const isIn = ({ projectName }: { readonly projectName: string }) =>
     mayName(principal, projectName)

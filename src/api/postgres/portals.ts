@@ -8,6 +8,8 @@ import { notThere } from './statement-words.ts'
 
 export interface RunOptions {
   readonly sql: string
+  /** As the client calls it. */
+  readonly database: string
   /** The project that plain names belong to. */
   readonly db: string
   readonly params: Readonly<Record<string, unknown>>
@@ -79,6 +81,8 @@ export interface Prepared {
   readonly sql: string
   /** PostgreSQL's types of its parameters. */
   readonly oids: readonly number[]
+  /** Those of them that the client chose itself; 0: it did not. */
+  readonly given: readonly number[]
 }
 
 export interface Portal {
@@ -130,7 +134,7 @@ export class Portals {
   close(name: string): void {
     const running = this.#portals.get(name)?.running
     this.#portals.delete(name)
-    // How an unfinished statement ends concerns nobody any more.
+    // How an unfinished statement ends no longer matters.
     running?.end().catch(() => {})
   }
 

@@ -13,7 +13,10 @@ export interface SessionAnswer {
   readonly changed?: readonly [name: string, value: string]
 }
 
-/** What clients read at the start or by SHOW, and may set without effect on answers. */
+/**
+ * What clients read at the start or by SHOW, and may set without effect on answers. Only `search_path` has one: the project
+ * that plain names belong to.
+ */
 export const REPORTED: Readonly<Record<string, string>> = {
   server_version: '16.4 (Eider)',
   server_encoding: 'UTF8',
@@ -27,10 +30,12 @@ export const REPORTED: Readonly<Record<string, string>> = {
   in_hot_standby: 'off',
   is_superuser: 'off',
   application_name: '',
-  search_path: '"$user", public',
+  search_path: '',
 }
 
 const SILENT: Readonly<Record<string, string>> = {
+  default_table_access_method: 'heap',
+  default_tablespace: '',
   server_version_num: '160004',
   transaction_isolation: 'repeatable read',
   default_transaction_isolation: 'repeatable read',
@@ -59,10 +64,18 @@ const VALUE_CHARS_MAX = 1_000
 export class PgSession {
   state: TransactionState = 'I'
   readonly #settings = new Map<string, string>()
+  readonly #project: string
+
+  /** @param project that the connection began in */
+  constructor(project: string) {
+    this.#project = project
+  }
 
   setting(name: string): string | undefined {
     const key = keyOf(name)
-    return this.#settings.get(key) ?? KNOWN.get(key)
+    return (
+      this.#settings.get(key) ?? (key === 'search_path' ? this.#project : KNOWN_SETTINGS.get(key))
+    )
   }
 
   /** @returns undefined: the statement is the engine's */
@@ -111,7 +124,8 @@ export class PgSession {
   }
 }
 
-const KNOWN = new Map(
+/** By their names in lower case. */
+export const KNOWN_SETTINGS: ReadonlyMap<string, string> = new Map(
   Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [keyOf(name), value]),
 )
 

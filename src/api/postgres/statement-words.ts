@@ -1,4 +1,4 @@
-/** What the first words of a statement say: whether it has rows, ends a transaction, and how its end is told. */
+/** The first words of a statement: whether it has rows, ends a transaction, and what its completion tag is. */
 import { AppError } from '../../core/errors.ts'
 import type { AnswerColumn } from './answer-writer.ts'
 
@@ -40,4 +40,23 @@ export function tagOf(
 export function firstSchema(path: string): string | undefined {
   const [first = ''] = path.split(',').map((name) => name.trim().replaceAll('"', ''))
   return ['$user', 'public', ''].includes(first) ? undefined : first
+}
+
+/** The method of a connection that answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
+export const ANSWERS = {
+  Q: 'query',
+  P: 'parse',
+  B: 'bind',
+  D: 'describe',
+  E: 'execute',
+  C: 'closeNamed',
+  S: 'sync',
+  H: 'flush',
+  d: 'copyData',
+  c: 'copyDone',
+  f: 'copyFail',
+} as const
+
+export function isAnswered(kind: string): kind is keyof typeof ANSWERS {
+  return Object.hasOwn(ANSWERS, kind)
 }

@@ -46,7 +46,7 @@ export const askAgent: RunCommand = async (context) => {
   return undefined
 }
 
-/** A name that is no agent: which there are. */
+/** For an unknown agent: the list of existing ones. */
 async function explained(
   error: unknown,
   { project, name }: NamedObject,
@@ -94,7 +94,7 @@ class ShownAnswer {
     this.#lines = new FlowingText(columns === null ? null : Math.min(TEXT_COLUMNS_MAX, columns))
   }
 
-  /** Whether the server has said that there is no more. */
+  /** Whether the server has reported the end. */
   get isOver(): boolean {
     return this.#isOver
   }

@@ -55,8 +55,8 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       query: { value: '<select>', help: 'insert the rows of a SELECT' },
       'skip-failed': { help: 'of pages and rows: leave out what cannot be stored, and name it' },
       wait: { help: 'watch the job that reads pages or rows (--no-wait: only start it)' },
-      limit: { value: '<pages>', help: 'follow links until so many pages are read' },
-      depth: { value: '<links>', help: 'follow links so many deep' },
+      limit: { value: '<pages>', help: 'follow links until this many pages are read' },
+      depth: { value: '<links>', help: 'follow links to this depth' },
       'allow-host': { value: '<host>', isRepeated: true, help: 'follow links to this host too' },
     },
     notes: `The id of a document is the path of its file below the current folder. Files whose bytes are stored already are not sent.
@@ -310,7 +310,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     usage: ['accept-loss <data folder>'],
     words: [1, 1],
     notes:
-      'It needs no server. What was lost cannot be told any more afterwards: restore a backup where there is one.',
+      'It needs no server. Afterwards nothing shows what was lost, so restore a backup instead if you have one.',
     examples: [['eider accept-loss ./data', 'then: eider serve']],
     load: async () => ({ run: (await import('./folder-commands.ts')).acceptLoss }),
   },

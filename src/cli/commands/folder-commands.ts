@@ -32,6 +32,6 @@ export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) =
     throw new CommandError('no_data_folder', message)
   }
   acceptLostLog(folder)
-  const line = `${folder} starts with what is left; nobody can tell any more what was lost`
+  const line = `${folder} will start with the data that is left; nothing shows what was lost`
   return show(output, { folder }, () => [line])
 }

@@ -86,7 +86,7 @@ class Bridge {
   async #answer(line: string): Promise<void> {
     const message = messageIn(line)
     if (message === undefined) {
-      const error = { code: PARSE_ERROR, message: 'The line is no JSON-RPC message' }
+      const error = { code: PARSE_ERROR, message: 'The line is not a JSON-RPC message' }
       return this.#write({ jsonrpc: '2.0', id: null, error })
     }
     try {

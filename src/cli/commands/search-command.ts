@@ -154,7 +154,7 @@ function withoutHeading(text: string, { heading }: Readonly<Record<string, unkno
 const SHORT_WORD = 3
 const QUERY_WORDS_MAX = 50
 
-/** What is highlighted: words of some length, at the begin of words of the text. */
+/** The words to highlight: long enough, and matched at the start of words of the text. */
 function queryWords(query: string): readonly string[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, QUERY_WORDS_MAX)

@@ -114,7 +114,7 @@ function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }
   return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${sizeText(bytes)}  ${counted(rows, 'row')}`
 }
 
-/** What SQL does, where a password need not stand on a command line. */
+/** The same as in SQL, where a password need not be on a command line. */
 const IN_SQL: Readonly<Record<string, string>> = {
   create: 'CREATE DATABASE',
   add: 'CREATE DATABASE',
@@ -160,7 +160,7 @@ async function checkDatabase(
 async function databaseTables(path: string, { client, output, signal }: CommandContext) {
   const found = await client.send<unknown>('GET', `${path}/tables`, { signal })
   if (!Array.isArray(found)) return output.json(found).then(() => undefined)
-  // A list of records, whatever fields they have.
+  // A list of records with any fields.
   const records = found as readonly Readonly<Record<string, unknown>>[]
   const names = Object.keys(records[0] ?? { name: '' })
   const rows = records.map((record) => names.map((column) => record[column] ?? null))
@@ -270,7 +270,7 @@ interface RunRecord {
   readonly error: string | null
 }
 
-/** What a knowledge base is kept in step with: by the server, on a schedule or as it changes. */
+/** The sources that the server syncs a knowledge base with, on a schedule or as they change. */
 export const sources: RunCommand = async (context) => {
   const { client, options, output, signal } = context
   const [kb = '', word = 'list', name] = context.words
@@ -356,7 +356,7 @@ async function runSource(path: string, context: CommandContext): Promise<undefin
 async function listRuns(path: string, { client, output, signal }: CommandContext) {
   type Run = RunRecord & { readonly [field: string]: unknown }
   const all = await client.send<readonly Run[]>('GET', `${path}/runs`, { signal })
-  // Counts stand beside what every run has.
+  // The counts follow the columns that every run has.
   const known = ['id', 'state', 'started_at', 'duration_ms', 'error']
   const counts = Object.entries(all[0] ?? {}).flatMap(([key, value]) => {
     return typeof value === 'number' && !known.includes(key) && key !== 'job_id' ? [key] : []

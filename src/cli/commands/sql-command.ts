@@ -72,7 +72,7 @@ function paramsOf(given: readonly string[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries)
 }
 
-/** null: there is none, and somebody sits before a terminal. */
+/** null: there is none, and a user sits before a terminal. */
 async function statementText({ words, options }: CommandContext): Promise<string | null> {
   const [word] = words
   const file = options.text('file')

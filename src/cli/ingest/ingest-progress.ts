@@ -94,7 +94,7 @@ export class TimeLeft {
     this.#totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   }
 
-  /** @returns seconds after this file; null: nobody can say yet */
+  /** @returns seconds after this file; null: unknown so far */
   after({ sizeBytes }: Pick<LocalFile, 'sizeBytes'>, seconds: number): number | null {
     this.#doneBytes += sizeBytes
     const share = this.#doneBytes / this.#totalBytes

@@ -24,7 +24,7 @@ export interface FileRules {
   readonly base: string | null
 }
 
-/** What a word of the command line stands for. */
+/** The files behind a word of the command line. */
 export interface FileRoot {
   /** Absolute: of a folder, of a file, or of the folder that a pattern begins with. */
   readonly path: string
@@ -43,7 +43,7 @@ export interface LeftOut {
 
 export interface FoundFiles {
   readonly files: readonly LocalFile[]
-  /** By rules that nobody gave: the first of them, and how many they are. */
+  /** Files left out by default rules: the first of them, and their number. */
   readonly leftOut: readonly LeftOut[]
   readonly leftOutCount: number
   /** Folders that could not be read. */
@@ -214,7 +214,7 @@ export function isWanted(path: string, root: FileRoot, rules: FileRules): boolea
   return isAskedFor(path, root, rules) && isReadable(path, root, rules)
 }
 
-/** By the patterns of whoever asks. */
+/** By the user's patterns. */
 function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRules): boolean {
   const id = documentIdOf(path, root)
   const fits = (pattern: string) => {
@@ -228,7 +228,7 @@ function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRule
   return (include.length === 0 || include.some(fits)) && !exclude.some(fits)
 }
 
-/** Whoever names a format in a pattern wants it. */
+/** A pattern that names a format includes it. */
 function isReadable(path: string, root: FileRoot, { isAll, include }: FileRules): boolean {
   return root.pattern !== null || isAll || include.length > 0 || !OTHER_ENDINGS.test(path)
 }

@@ -25,7 +25,7 @@ export interface IngestCounts {
   /** Of what the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
-  /** By rules that nobody gave; the first of them. */
+  /** Left out by default rules; the first of them. */
   left_out: readonly LeftOut[]
   /** How many they are. */
   skipped: number

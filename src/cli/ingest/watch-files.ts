@@ -48,7 +48,7 @@ export async function watchLocal(
       if (pass.stored + pass.removed + pass.failed.length > 0) await report(pass)
     }
   } catch (error) {
-    // Whoever ends the watching wants just that.
+    // Ending the watch is intended, not a failure.
     if (!signal.aborted) throw error
   } finally {
     await watcher.close()

@@ -12,7 +12,7 @@ export type Write = (bytes: Uint8Array) => Promise<void>
 
 /**
  * Lets `use` write, to stdout where no file is named.
- * @throws CommandError `file_failed`; what `use` throws, and then there is no file
+ * @throws CommandError `file_failed`; the errors of `use`, and then no file is left
  */
 export async function withTarget(
   file: string | undefined,
@@ -55,7 +55,7 @@ function fileFailed(file: string, cause: unknown): CommandError {
   return new CommandError('file_failed', `${file} cannot be written: ${why}`, { cause })
 }
 
-/** @throws CommandError `usage`: bytes on a terminal help nobody */
+/** @throws CommandError `usage`: bytes on a terminal cannot be read */
 export function refuseBinaryTerminal(file: string | undefined, output: Output, what: string): void {
   if (file === undefined && output.isTerminal) {
     throw usageError(`${what} is not for reading: write it to a file with -o, or into a pipe`)

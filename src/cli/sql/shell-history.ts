@@ -1,4 +1,4 @@
-/** The statements of former shells, in a file that nobody else reads. */
+/** The statements of former shells, in a private file. */
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -8,10 +8,10 @@ const HISTORY_STATEMENTS_MAX = 1000
 /** A longer one is not remembered. */
 const HISTORY_CHARS_MAX = 10_000
 
-/** Statements in which a secret may stand. */
+/** Statements that may contain a secret. */
 const SECRETS = /password|passwd|api_?key|secret|token|credential|bearer|_key\b/i
 
-/** null: there is no place for it. */
+/** null: no place for it is known. */
 export function historyFile({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Environment): string | null {
   const folder = XDG_STATE_HOME || (HOME ? join(HOME, '.local/state') : LOCALAPPDATA)
   return folder ? join(folder, 'eider', 'sql-history') : null

@@ -12,7 +12,7 @@ import { completionsOf, SHELL_COMMANDS, ShellNames } from './shell-names.ts'
 import { runSql, showAnswer } from './statement-client.ts'
 import { splitStatements } from './statement-splitter.ts'
 
-/** @returns when somebody leaves it: the exit code */
+/** @returns the exit code, once the user leaves */
 export async function runShell(
   context: CommandContext,
   {

@@ -26,13 +26,13 @@ export interface Chunk {
   readonly context?: string
   /** What is known of this chunk alone, such as `heading`, `page` and `line`. */
   readonly facts?: Row
-  /** Of what is embedded; missing: nobody knows the model's tokens. */
+  /** Tokens of the embedded text; missing: the model's tokens are unknown. */
   readonly tokenCount?: number
   /** The embedding model does not read it whole. */
   readonly isCut?: boolean
   /** Of the first chunk of a text: how the text is laid out, where that is known. */
   readonly layout?: TextLayout
-  /** Of the first chunk of a text: what of the text stands in none of its chunks, in its order. */
+  /** On the first chunk of a text: the parts of the text that are in none of its chunks, in order. */
   readonly between?: string
 }
 
@@ -41,7 +41,7 @@ export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'cont
   return context === undefined || context === '' ? content : `${context}\n${content}`
 }
 
-/** What the keyword index holds of a text: its distinct terms, and how often each stands in it. */
+/** A text in the keyword index: its distinct terms, and how often each occurs. */
 export interface TermCounts {
   /** A term as the first 64 bits of its hash, see `termKey`. */
   readonly keys: BigInt64Array
@@ -64,7 +64,7 @@ export interface EmbeddedChunk {
   readonly vector: ChunkVector
 }
 
-/** A document with all its chunks, as it replaces whatever is stored under its id. */
+/** A document with all its chunks, which replaces everything stored under its id. */
 export interface EmbeddedDocument {
   readonly document: Document
   readonly chunks: readonly EmbeddedChunk[]
@@ -93,7 +93,7 @@ export interface ChunkChange {
   readonly metadata?: Row
 }
 
-/** What becomes of one stored document; whatever is not named stays. */
+/** The changes to one stored document; fields not named stay. */
 export interface DocumentChange {
   readonly documentId: string
   /** Content columns whose chunks go. */
@@ -102,11 +102,11 @@ export interface DocumentChange {
   readonly chunks: readonly EmbeddedChunk[]
   /** Values of metadata columns, over those that are stored, for all chunks of the document. */
   readonly metadata: Row
-  /** A null takes the key away; unset: it stands there as null. */
+  /** A null removes the key; unset: it is stored as null. */
   readonly nullRemoves?: boolean
   /**
-   * The keys of all chunks that it must still have, all with the same metadata of their document; otherwise it stays as it
-   * is. Unset: whatever it has.
+   * The keys of all chunks it must still have, all with the same metadata; otherwise nothing is changed. Unset: no
+   * condition.
    */
   readonly readKeys?: readonly bigint[]
 }
@@ -135,7 +135,7 @@ export function chunkPart(metadata: Row): Row {
   return Object.fromEntries(Object.entries(metadata).filter(([key], index) => isPart(key, index)))
 }
 
-/** What is known of a chunk alone stands before the last standard key, and what came with its document after it. */
+/** Fields of the chunk alone come before the last standard key, fields of its document after it. */
 const LAST_STANDARD_KEY = 'source'
 
 /** An object has keys such as `2023` before all others, wherever they were written: they tell nothing by their place. */
@@ -239,8 +239,8 @@ interface ChunkTables {
   /** `chunk_key, vector FLOAT[dimensions]`: missing until the number of dimensions is known. */
   readonly vectors: string
   /**
-   * `term, chunk_key, frequency, term_count`: how often a term stands among the terms of a chunk. In the order of the
-   * terms, so that few blocks hold a term's rows.
+   * `term, chunk_key, frequency, term_count`: how often a term occurs among the terms of a chunk. Sorted by term, so that
+   * few blocks hold a term's rows.
    */
   readonly postings: string
   /** The same of the chunks that came since the postings were last sorted, in the order in which they came. */

@@ -382,8 +382,8 @@ function digitsOf(type: ColumnType): { readonly whole: number; readonly scale: n
 const DECIMAL_WIDTHS = [18, 38]
 
 /**
- * A DECIMAL for so many digits before and after the point, or DOUBLE where there is none. Wider than it needs to be at
- * once, unless it is to be narrow, so that a column does not grow digit by digit.
+ * A DECIMAL with this many digits before and after the point, or DOUBLE if none is wide enough. Wider than needed now,
+ * unless it is to be narrow, so that a column does not grow digit by digit.
  */
 export function decimalWith(
   whole: number,

@@ -1,4 +1,4 @@
-/** A value that can stand in a row: what JSON can say. */
+/** A value in a row: anything JSON can express. */
 export type RowValue =
   | null
   | boolean

@@ -45,7 +45,7 @@ export interface SearchDefaults {
 export interface QueryTerms {
   /** As the keyword index has them; distinct. */
   readonly keys: readonly bigint[]
-  /** How often each stands in the text. */
+  /** How often each occurs in the text. */
   readonly counts: readonly number[]
 }
 
@@ -81,7 +81,7 @@ export interface KeywordSearch {
  * word of the text, and relevances are by the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
  */
 export const FEEDBACK = {
-  /** So many are taken to be what was meant. */
+  /** This many are assumed to be the ones meant. */
   firstCount: 5,
   /** What they weigh together; the text weighs 1. */
   weight: 0.5,

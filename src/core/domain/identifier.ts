@@ -37,8 +37,8 @@ export function distinctNames(names: readonly string[]): readonly string[] {
 const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
 
 /**
- * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key
- * words are fine; what cannot stand in a path or in `project.name` is not.
+ * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key words are
+ * fine; characters that do not work in a path or in `project.name` are not.
  * @throws AppError `invalid_name`
  */
 export function checkedName(kind: string, name: string): string {

@@ -43,7 +43,7 @@ export interface JsonChunking {
   readonly excludeFields: readonly string[]
   /** Empty: all. */
   readonly includeFields: readonly string[]
-  /** Empty: the top-level values that are no objects and lists. */
+  /** Empty: the top-level values other than objects and lists. */
   readonly metadataFields: readonly string[]
   readonly extractAllPrimitives: boolean
   readonly nestedDelimiter: string
@@ -94,9 +94,9 @@ export interface MetadataColumn {
   /** Under which it can be compared in SQL, as `typeText` writes it. The original value stays in `metadata`. */
   readonly type: string
   readonly column: string
-  /** Set where whoever made the knowledge base chose the type: a value that does not fit is refused. */
+  /** Set if the knowledge base's creator chose the type: a value that does not fit is refused. */
   readonly isDeclared?: boolean
-  /** Values that came and did not fit the type: they stand in `metadata` alone. */
+  /** The count of values that did not fit the type: they are in `metadata` only. */
   readonly strayCount?: number
 }
 
@@ -121,11 +121,11 @@ export interface KnowledgeBase {
   readonly search: SearchDefaults
   /** Of the keyword index, and so of searches. */
   readonly language: Language
-  /** That for which the keyword index is being made anew; null: it stays. */
+  /** The language of a running rebuild of the keyword index; null: none is running. */
   readonly nextLanguage: Language | null
-  /** The keyword index has terms as an earlier version made them, and is being made anew. */
+  /** The keyword index has terms of an earlier version, and is being rebuilt. */
   readonly hasOlderTerms: boolean
-  /** false: nobody has named a language, and the texts have not shown it yet. */
+  /** false: no language was named, and the texts have not shown it yet. */
   readonly isLanguageKnown: boolean
   /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
@@ -168,6 +168,8 @@ export type KnowledgeBaseDraft = Omit<
 > & {
   /** Those of its metadata columns whose types are chosen. */
   readonly declaredColumns?: readonly DeclaredColumn[]
+  /** Set where another database holds its rows: whether the tables there were made for it. */
+  readonly remote?: { readonly isOwner: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors where it is known. */
@@ -197,7 +199,7 @@ export type KnowledgeBaseChanges = Partial<
 
 /** `metadata_columns` as it was sent: a name, or a name and its type; null: not set by the caller. */
 export function sentMetadataColumns(
-  kb: KnowledgeBase,
+  kb: Pick<KnowledgeBase, 'metadataColumns' | 'storedMetadata'>,
 ): readonly (string | DeclaredColumn)[] | null {
   const types = new Map<string, string>()
   for (const { name, type, isDeclared } of kb.storedMetadata) {
@@ -294,7 +296,7 @@ export type SwitchOutcome =
   | { readonly kind: 'switched' }
   /** Chunks came meanwhile: nothing has changed. */
   | { readonly kind: 'missing'; readonly count: number }
-  /** There is no next model any more. */
+  /** The next model is gone. */
   | { readonly kind: 'settled' }
 
 /** How far a change of the embedding model has come. */

@@ -8,7 +8,7 @@ export interface ModelRef {
   readonly modelName: string
   readonly apiKey?: string
   readonly baseUrl?: string
-  /** Whatever else the caller sent (`api_version`, `method`, …), kept and given back as it was. */
+  /** Everything else the caller sent (`api_version`, `method`, …), kept and returned unchanged. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
@@ -93,7 +93,7 @@ export function compatibleServer(provider: string): CompatibleServer | undefined
   return Object.hasOwn(COMPATIBLE, provider) ? COMPATIBLE[provider] : undefined
 }
 
-/** Which API a provider speaks; undefined: nobody knows the provider. */
+/** The API of a provider; undefined: unknown provider. */
 export function apiOf(provider: string): ModelApi | undefined {
   if (provider === BUILTIN_PROVIDER || provider === 'openai' || provider === 'anthropic') {
     return provider
@@ -200,7 +200,7 @@ export const RERANKING_OPTIONS = [
   'api_version',
 ] as const
 
-/** What an agent's model may be told. */
+/** The options of an agent's model. */
 export function agentModelOptionsOf(provider: string): readonly string[] {
   const options = chatOptionsOf(provider)
   return options.length === 0 ? [] : [...options, 'context_tokens']

@@ -12,7 +12,7 @@ export interface Project {
 /** The project that every data folder has and that cannot be deleted. Existing clients name it. */
 export const DEFAULT_PROJECT = 'mindsdb'
 
-/** What stands before the name of an uploaded file, as a project's name before that of a view: `files.teas`. */
+/** The namespace of uploaded files, like a project's name before a view: `files.teas`. */
 export const FILES_DATABASE = 'files'
 
 /** A relation as people name it outside its project. */

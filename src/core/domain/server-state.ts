@@ -1,7 +1,7 @@
 import { oneLine, shortened } from '../short-text.ts'
 import type { VectorIndexState } from './index-definition.ts'
 
-/** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
+/** The state of the server for its operator. `/api/status` shows it to logged-in users. */
 export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
@@ -47,7 +47,7 @@ export interface MemoryState {
   readonly rss: number
   /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
   readonly data: number | null
-  /** `data` when the server had started; null: there is no limit. */
+  /** `data` when the server had started; null: unlimited. */
   readonly start: number | null
   /** Of `data`: where it is reached, allocations fail and their statements end; null: the system keeps no such limit. */
   readonly limit: number | null
@@ -81,7 +81,7 @@ export interface ShownSetting {
   /** null: not set. */
   readonly default: string | null
   readonly meaning: string
-  /** Nobody is shown its value. */
+  /** Its value is never shown. */
   readonly isSecret: boolean
   readonly isSet: boolean
 }
@@ -128,7 +128,7 @@ export interface KnowledgeBaseUsage {
   readonly dimensions: number | null
   readonly documentCount: number
   readonly chunkCount: number
-  /** null: nobody asked for it. */
+  /** null: not requested. */
   readonly disk: StoredSize | null
   readonly vectors: VectorCopy
   /** Rows of chunks that are kept in memory for searches to show, in bytes. */
@@ -136,7 +136,7 @@ export interface KnowledgeBaseUsage {
   readonly index: VectorIndexState
 }
 
-/** Nobody needs to see more of a statement than its first lines. */
+/** The first lines of a statement are enough. */
 const READ_CHARS_MAX = 4_000
 
 /** The first characters of a statement, for the log and the status: without the values that are written in it. */

@@ -27,8 +27,8 @@ import { timestampOf } from '../time.ts'
 import { exactJson, isExactNumber, type ResultValue } from './query-result.ts'
 
 /**
- * The library puts a struct's values into an object by their names: those of a struct without names are all empty, and
- * `__proto__` is no key of an object. Numbered, none of them is lost.
+ * The library puts a struct's values into an object by name: in a struct without names all names are empty, and `__proto__`
+ * is not a usable key. Numbering them keeps every value.
  */
 export function numberFields(type: DuckDBType): void {
   if (type instanceof DuckDBStructType) {
@@ -126,7 +126,7 @@ const EXACT_CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   [DuckDBTypeId.DECIMAL]: exactDecimal,
 }
 
-/** UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
+/** UUID, INTERVAL, BIT, TIMETZ and all types that a later DuckDB adds. */
 function textOrNull(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
@@ -144,7 +144,7 @@ function numberOrText(value: DuckDBValue): ResultValue {
   return Number.isFinite(value) ? finiteNumber(value) : textOrNull(value)
 }
 
-/** A double gives back so many digits as they were. */
+/** A double returns this many digits unchanged. */
 const EXACT_DIGITS = 15
 
 function exactDecimal(value: DuckDBValue): ResultValue {

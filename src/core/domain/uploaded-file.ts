@@ -140,7 +140,7 @@ export function tablesOfFile(file: UploadedFile): readonly FileTable[] {
 }
 
 /**
- * What a name stands for: a file of exactly this name, else the one file that has it without its ending, or the one sheet.
+ * The file a name refers to: one of exactly this name, else the one file that has it without its ending, or the one sheet.
  * @throws AppError `file_ambiguous` that lists them
  */
 export function fileTableNamed(

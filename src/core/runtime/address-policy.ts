@@ -51,7 +51,7 @@ export function withoutDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
-/** Whatever addresses the host has: the operator has named it, or allows all. */
+/** All addresses of the host: the operator has named it, or allows all. */
 export function isTrustedHost(host: string, policy: AddressPolicy): boolean {
   return policy.isOpen || policy.hosts.has(withoutDot(host))
 }
@@ -95,8 +95,8 @@ function isPublic(address: Address): boolean {
 const IPV6_CLIENT_BITS = 64
 
 /**
- * Whom an address counts as: an IPv4 address for itself, an IPv6 address as its /64, from which one machine has as many
- * addresses as it likes. What is not an address stays as it is.
+ * The client behind an address: an IPv4 address counts as itself, an IPv6 address as its /64, from which one machine has as
+ * many addresses as it likes. Anything else stays as it is.
  */
 export function clientBlock(address: string): string {
   if (!ipaddr.isValid(address)) return address
@@ -174,7 +174,7 @@ export async function checkedAddress(
 const RESOLVE_MS = 3_000
 
 /**
- * Checks an address that somebody names, before it is stored. One that nobody resolves passes.
+ * Checks an address before it is stored. One that does not resolve passes.
  * @throws AppError `address_refused`
  */
 export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {

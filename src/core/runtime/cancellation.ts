@@ -160,7 +160,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits until work is over, whatever came of it. @param ms null: however long that is. @returns false: not within this time */
+/** Waits until work is over, in any way. @param ms null: without a limit. @returns false: not within this time */
 export async function settlesWithin(work: Promise<unknown>, ms: number | null): Promise<boolean> {
   const settled = work.then(
     () => true,

@@ -77,7 +77,7 @@ export class FairPool<Worker> {
     const waiting: Waiting<Worker> = { start: turn.resolve }
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiting])
     const stopListening = onAbort(signal, () => {
-      // Whoever has a worker already gives it back after its job.
+      // A caller that already has a worker returns it after its job.
       if (this.#leave(key, waiting)) turn.reject(signal.reason)
     })
     this.#startNext()

@@ -101,7 +101,7 @@ function setSoftLimit(resource: number, wanted: bigint): boolean {
 
 const RLIMIT_FSIZE = 1
 
-/** From now on this process writes to no file, whatever its threads still do. False: the system does not promise that. */
+/** From now on no thread of this process can write to a file. False: the system does not promise that. */
 export function forbidFileWrites(): boolean {
   // Otherwise the first attempt would end the process.
   process.on('SIGXFSZ', () => {})

@@ -47,7 +47,7 @@ export function nextTime(schedule: string, startMs: number, afterMs: number): nu
 export interface ScheduleRules {
   /** Between two runs. */
   readonly secondsMin: number
-  /** Of the error for what is none, never comes, or comes too often. */
+  /** The error for a schedule that is invalid, never comes, or comes too often. */
   readonly code: ErrorCode
   /** What else to say of the shortest time, such as the name of its setting. */
   readonly hint?: string

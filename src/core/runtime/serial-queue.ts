@@ -31,7 +31,7 @@ export class SerialQueue {
 export class SingleFlight {
   readonly #running = new Map<string, Promise<unknown>>()
 
-  /** The work of that name under way: it settles when that is over, whatever becomes of it. */
+  /** The running work of that name: it settles when the work is over, in any way. */
   of(name: string): Promise<unknown> | undefined {
     return this.#running.get(name)
   }
@@ -63,7 +63,7 @@ export async function mapConcurrent<Item, Result>(
   const stop = new AbortController()
   const signal = AbortSignal.any([bounds.signal, stop.signal])
   setCaller(signal, callerOf(bounds.signal))
-  // The lanes share one iterator: each takes the next item that nobody has taken.
+  // The lanes share one iterator: each takes the next free item.
   const lane = async (): Promise<void> => {
     for (const [index, item] of remaining) {
       signal.throwIfAborted()

@@ -45,7 +45,7 @@ export class WorkerHost {
     else this.#worker.unref()
   }
 
-  /** At once, whatever the thread is doing; `onEnd` is not called. */
+  /** At once, even in the middle of its work; `onEnd` is not called. */
   async terminate(): Promise<void> {
     this.#hasEnded = true
     await this.#worker.terminate()

@@ -38,7 +38,7 @@ export class Analyzer {
     this.#locale = language === 'turkish' ? 'tr' : undefined
   }
 
-  /** The terms of a text in its order, as often as they stand there; in pieces of some thousands of characters. */
+  /** The terms of a text in order, with repetitions; in pieces of some thousands of characters. */
   *terms(text: string): Generator<readonly Term[]> {
     for (const words of joinedWordsOf(text.toWellFormed(), this.#locale)) {
       const terms: Term[] = []

@@ -1,4 +1,4 @@
-/** Where the words of a searched text stand in another text, found as the keyword search finds them. */
+/** Where the words of a searched text occur in another text, found as the keyword search finds them. */
 import type { Language } from '../domain/language.ts'
 import { formsOf, localeOf } from './phrases.ts'
 import { joinedWords, joinedWordsOf } from './words.ts'

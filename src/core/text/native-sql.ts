@@ -78,7 +78,7 @@ function matchAt(pattern: RegExp, sql: string, at: number): string | null {
   return pattern.exec(sql)?.[0] ?? null
 }
 
-/** Where what stands at `at` begins, past blanks and comments. */
+/** The position of the next token at or after `at`, past blanks and comments. */
 function skipped(sql: string, at: number, dialect: NativeDialect): number {
   const space = matchAt(SPACE, sql, at)
   if (space !== null) return at + space.length

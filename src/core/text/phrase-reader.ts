@@ -3,7 +3,7 @@ import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
 import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
-/** Of each language: what is not there is made anew. */
+/** For each language: a missing one is built. */
 const KNOWN_WORDS_MAX = 25_000
 const KNOWN_CHARS_MAX = 32
 
@@ -56,7 +56,7 @@ export class PhraseReader {
   }
 
   /**
-   * @param places how much of the phrase stands right before the word: it may be more than one beginning
+   * @param places how much of the phrase is right before the word: it may be more than one beginning
    * @returns the same after it; null: the phrase ends in it
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {

@@ -9,7 +9,7 @@ const PHRASES_MAX = 16
 /** Pieces of a phrase that are compared: what comes after them makes no difference. */
 const PIECES_MAX = 64
 
-/** What stands in quotes in a searched text. */
+/** The quoted parts of a searched text. */
 export interface Phrase {
   /** Without the quotes. */
   readonly text: string
@@ -23,7 +23,7 @@ export interface Phrase {
   readonly ways: readonly ReadonlyMap<string, readonly number[]>[]
 }
 
-/** All of some terms, or one that stands for them. */
+/** All of some terms, or one that replaces them. */
 export interface TermGroup {
   readonly all: readonly bigint[]
   readonly or: bigint | null
@@ -128,7 +128,7 @@ export function localeOf(language: Language): string | undefined {
 /** Distinct terms of one searched text: what comes after them adds time and no sense. */
 const QUERY_TERMS_MAX = 256
 
-/** A searched text's distinct terms, and how much each counts: as often as it stands there, as far as the
+/** A searched text's distinct terms, and how much each counts: by its number of occurrences, as far as the
  * text is read, and the start of a word half as much. */
 export function queryTerms(text: string, language: Language): QueryTerms {
   const counts = new Map<bigint, number>()

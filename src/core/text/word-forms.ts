@@ -23,7 +23,7 @@ const SHORT_PART_CHARS = 2
 /** Of a chunk, or of a searched text, which names fewer forms: those of a chunk meet all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
-/** A form that stands for so many pieces of a word, from one of them on. */
+/** A form that covers this many pieces of a word, starting at one of them. */
 interface WordStep {
   readonly at: number
   readonly length: number
@@ -37,7 +37,7 @@ export interface WordPieces {
   readonly steps: readonly WordStep[]
   /** Forms that each chunk has which holds all pieces apart. */
   readonly needed: readonly string[]
-  /** The form of a chunk that holds them as one word only; null: there is no such word. */
+  /** The form of a chunk that contains them as one word only; null: the word does not exist. */
   readonly whole: string | null
 }
 
@@ -76,8 +76,8 @@ export class WordForms {
   }
 
   /**
-   * A script without spaces is compared character by character, so that neither spaces nor what stands around a phrase
-   * matter. What hyphens join, and letters with digits, are several pieces and one word.
+   * A script without spaces is compared character by character, so that neither spaces nor the text around a phrase matter.
+   * Hyphenated words, and letters with digits, are several pieces and one word.
    */
   pieces(joined: string): WordPieces {
     const list = new PieceList()
@@ -246,7 +246,7 @@ function isName(joined: string): boolean {
   return LETTERS.test(joined) || LETTERS_AND_DIGITS.test(joined)
 }
 
-/** Scripts that write no spaces, and Korean, whose particles stand at the noun. */
+/** Scripts without spaces, and Korean, whose particles are attached to the noun. */
 const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
 const OTHER_SCRIPTS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map(
   (name) => `\\p{Script=${name}}`,
@@ -295,7 +295,7 @@ function clipped(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }
 
-/** Spellings of one word that meet: each function gives the one that stands for all. */
+/** Spellings of one word that match each other: each function returns the common one. */
 
 /** `café` → `cafe`, `straße` → `strasse`: Latin letters only, since other scripts write vowels as marks. */
 export function withoutAccents(word: string): string {
@@ -330,7 +330,7 @@ function withPlainDigits(word: string): string {
   return word.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0
     if (code < 0x80) return digit
-    // Unicode's decimal digits stand in runs of ten. Most begin at a multiple of 16, or at six after one.
+    // Unicode's decimal digits come in runs of ten. Most begin at a multiple of 16, or at six after one.
     let zero = code
     while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
     return String(code - zero)

@@ -23,7 +23,7 @@ export function joinedWords(piece: string, locale: string | undefined): readonly
   return wordsOfNormal(normalText(piece, locale))
 }
 
-/** In lower case and compatibility form, without what is not seen. */
+/** In lower case and compatibility form, without invisible characters. */
 export function normalText(piece: string, locale: string | undefined): string {
   const normal = piece.normalize('NFKC')
   const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
@@ -118,8 +118,8 @@ export function isMostlyLatin(text: string): boolean {
 export const TERM_RULES_VERSION = 3
 
 /**
- * Words that stand in nearly every English text and tell nothing about it: without them there are two fifths fewer
- * postings. In the other languages their weight in BM25, near zero, does the same.
+ * Words that are in nearly every English text and tell nothing about it: without them there are two fifths fewer postings.
+ * In the other languages their weight in BM25, near zero, does the same.
  */
 const ENGLISH = new Set(
   `a am an and any are as at be been being but by can could did do does doing done for from had has have having he her
@@ -145,7 +145,7 @@ const START_LETTERS = 4
 /** No word has it. */
 const START_MARK = '^'
 
-/** Alphabets, whose letters stand one after the other. */
+/** Alphabets, whose letters are consecutive. */
 const CASED_LETTERS =
   /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Arabic}]+$/u
 

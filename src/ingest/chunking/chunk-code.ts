@@ -21,15 +21,15 @@ const DEPTH_MAX = 24
 const TAB_WIDTH = 4
 const SIGNATURE_CHARS_MAX = 120
 
-/** They go on with what stands above them. */
+/** They belong to the text above them. */
 const CONTINUES =
   /^\s*(?:[)\]}>]|end\b|else\b|elif\b|elsif\b|except\b|finally\b|catch\b|rescue\b|ensure\b|then\b|do\b|fi\b|done\b|esac\b|begin\b|\{)/i
-/** Comments, decorators and attributes belong to what stands below them. */
+/** Comments, decorators and attributes belong to the definition below them. */
 const INTRODUCES = /^\s*(?:\/\/|#|\/?\*|--|;;|@|\[|'''|"""|%)/
 
 /**
- * Code is cut between definitions: lines that stand as far to the left as any, with the comments above them. As many as
- * fit come together; one that does not fit is cut between what it holds, which is then below its first line.
+ * Code is cut between definitions: the least indented lines, with the comments above them. As many as fit come together; one
+ * that does not fit is cut between its members, which then follow its first line.
  */
 export function* chunkCode(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
   const lines = linesOf(text)
@@ -103,7 +103,7 @@ function hasParts(code: Code, range: CodeRange, depth: number): boolean {
   return false
 }
 
-/** The first line that is no comment, where it is not the last. */
+/** The first line that is not a comment, unless it is the last. */
 function firstCodeLine(
   { text, lines }: Pick<Code, 'text' | 'lines'>,
   { from, to }: CodeRange,

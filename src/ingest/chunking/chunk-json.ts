@@ -57,7 +57,7 @@ function isFiltered({ excludeFields, includeFields }: JsonChunking): boolean {
   return excludeFields.length > 0 || includeFields.length > 0
 }
 
-/** Fields are named by their paths; a field that is named stands for all below it. undefined: nothing is left. */
+/** Fields are named by their paths; a named field includes everything below it. undefined: nothing is left. */
 function withChosenFields(
   value: RowValue,
   path: string,

@@ -31,7 +31,7 @@ interface Section {
 /** Of the chunk size: sections of one parent are joined while one of them is smaller. */
 const SMALL_SHARE = 0.4
 
-/** What of a text is left for content where these headings stand before it. */
+/** The room left for content after these headings. */
 export type LimitsUnder = (headings: readonly string[]) => SpanLimits
 
 /**
@@ -241,7 +241,7 @@ class OpenSpan {
   }
 }
 
-/** The header of a table may take so much of what may be embedded. */
+/** The header of a table may take this share of the embedded text. */
 const HEADER_SHARE = 0.34
 
 function* linesOf(
@@ -276,11 +276,11 @@ function tableHeader(
 
 export const HEADING_JOINT = ' > '
 
-/** Of what the model reads at once: so much of it may be title and headings. */
+/** Title and headings may take this share of the text the model reads at once. */
 const CONTEXT_SHARE = 0.25
 const CONTEXT_CHARS_MAX = 400
 
-/** What stands before a chunk when it is embedded: the title, the headings above it, and what is repeated. */
+/** The text before a chunk when it is embedded: the title, the headings above it, and repeated lines. */
 export class ChunkContext {
   readonly #title: string
   readonly #limits: SpanLimits

@@ -82,7 +82,7 @@ function cutOf(
   return boundary ?? wordBreak(text, after, limit) ?? safeCut(text, covered, limit)
 }
 
-/** After the last of the first separators that stands there. */
+/** After the last occurrence of the first separator that is there. */
 function lastSeparator(
   text: string,
   after: number,
@@ -158,7 +158,7 @@ export interface SpanLimits {
 interface TokenBudget {
   readonly counter: TokenCounter
   readonly tokensMax: number
-  /** What stands before a chunk has a share of these. */
+  /** The text before a chunk has a share of these. */
   readonly tokensAtOnce: number
 }
 
@@ -174,7 +174,7 @@ export function fits(text: string, start: number, end: number, limits: SpanLimit
   return end - start <= limits.chunkSizeChars && reachOf(text, start, end, limits) >= end
 }
 
-/** What is left for the content where this stands before it. */
+/** The room left for the content after this text. */
 export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
   if (limits.tokens === null || context === '') return limits
   const { counter, tokensMax, tokensAtOnce } = limits.tokens
@@ -198,7 +198,7 @@ export const BYTE_COUNTER: TokenCounter = {
   },
 }
 
-/** A span with what is known about where it stands. */
+/** A span with its known position. */
 export interface TextPiece extends TextSpan {
   /** The headings above its first character, the outermost first, without those that it begins with. */
   readonly above: readonly string[]

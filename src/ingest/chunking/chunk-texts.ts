@@ -32,7 +32,7 @@ export interface ChunkableText {
 
 /** How texts become chunks. */
 export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & {
-  /** What the embedding model reads; null: nobody knows. */
+  /** The input limits of the embedding model; null: unknown. */
   readonly reach: EmbedderReach | null
 }
 
@@ -61,7 +61,7 @@ export interface ChunkedTexts {
   readonly lines: Int32Array
   /** Of each chunk, where there is something. */
   readonly facts: readonly Row[] | null
-  /** Of what is embedded of each chunk; null: nobody knows the model's tokens. */
+  /** The embedded tokens of each chunk; null: the model's tokens are unknown. */
   readonly tokenCounts: Int32Array | null
   /** 1: the model does not read it whole. */
   readonly cut: Uint8Array
@@ -262,7 +262,7 @@ function* piecesOf(
   }
 }
 
-/** A size that was chosen is kept, whatever the model reads. */
+/** A chosen size is kept, for every model. */
 function limitsOf(
   preprocessing: Preprocessing,
   reach: EmbedderReach | null,

@@ -158,7 +158,7 @@ function chunkOf(
   return chunk
 }
 
-/** What of the text stands in no chunk, which is mostly white space. null: nothing that anybody would miss. */
+/** The text outside of all chunks, mostly white space. null: nothing worth storing. */
 function textBetween(
   { text, layout }: DocumentText,
   { starts, ends }: ChunkedTexts,
@@ -172,7 +172,7 @@ function textBetween(
     if (start > end) pieces.push(text.slice(end, start))
     end = Math.max(end, ends[at] ?? 0)
   }
-  // Most rows are one chunk, and what follows it is no reason to store more of each.
+  // Most rows are a single chunk; trailing white space is no reason to store more for each.
   if (pieces.length === 0 && layout === undefined) return null
   pieces.push(text.slice(end))
   const between = pieces.join('')
@@ -208,7 +208,7 @@ function factsOf(
   return kept.length === 0 ? null : Object.fromEntries(kept)
 }
 
-/** Slides and chapters stand for themselves; text flows over pages and cells. */
+/** Slides and chapters are separate; text flows over pages and cells. */
 function isApart({ unit }: TextParts): boolean {
   return unit === 'slide' || unit === 'chapter'
 }

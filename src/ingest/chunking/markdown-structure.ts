@@ -15,7 +15,7 @@ const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 /** A heading or fence shows in its first characters; the rest of a long line is not looked at. */
 const LINE_START_CHARS = 64
-/** Longer lines are no underlines and no rulers of tables. */
+/** Longer lines are not underlines or table rulers. */
 const RULER_CHARS_MAX = 1_000_000
 
 /** The blocks of a text, which cover it without gaps; blank lines belong to the block before them. */
@@ -46,7 +46,7 @@ export function* markdownBlocks(text: string): Generator<MarkdownBlock> {
   }
 }
 
-/** The text of a heading, at most so many characters of it. */
+/** The text of a heading, at most this many characters of it. */
 export function headingText(text: string, { start, end }: MarkdownBlock): string {
   const line = text.slice(start, Math.min(lineEnd(text, start), end, start + HEADING_CHARS_MAX))
   return line

@@ -66,7 +66,7 @@ function isWideEnd(text: string, at: number): boolean {
 
 const DOT = 46
 const ABBREVIATION_CHARS_MAX = 12
-/** They stand before what they belong to. */
+/** Abbreviations that precede other words: their dot does not end a sentence. */
 const ABBREVIATIONS = new Set(
   (
     'mr mrs ms dr prof st sr jr gen col capt hon rev no nr vol pp p fig figs eq eqs sec ch art op cf vs viz approx ca ' +

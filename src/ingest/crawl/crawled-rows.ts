@@ -176,7 +176,7 @@ function* rowsOf(page: NamedPage, rule: ColumnMapping): Generator<Row> {
   }
 }
 
-/** Several texts may be one address; so many more than there may be addresses are not even read. */
+/** Several texts may be one address; beyond this multiple of the allowed addresses they are not even read. */
 const SPELLINGS_MAX = 10
 
 function startsOf(

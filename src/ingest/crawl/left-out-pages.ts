@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Why one page is no document; the pages of a crawl are counted by `reason`. */
+/** Why one page did not become a document; the pages of a crawl are counted by `reason`. */
 export class PageError extends AppError {
   readonly reason: string
 
@@ -49,7 +49,7 @@ export class LeftOutPages {
     else this.addPage(REASONS[error.code] ?? error.code, error.message)
   }
 
-  /** An address that nobody asked for. */
+  /** An address that was not requested. */
   addLink(reason: string, address: string): void {
     count(this.#links, reason, address)
   }

@@ -177,7 +177,7 @@ export async function linksToFollow(
 
 /**
  * What a page holds, by the readers that files have: one document, of a mailbox several.
- * @throws AppError `crawl_failed` for what is no text, `file_unreadable`
+ * @throws AppError `crawl_failed` for anything but text, `file_unreadable`
  */
 async function pageDocuments(
   page: FetchedPage,
@@ -270,7 +270,7 @@ function formatOf(
   }
 }
 
-/** Of a ZIP or PDF, whatever the server calls it. */
+/** A ZIP or PDF, under every content type that the server gives. */
 function isMarked(bytes: Uint8Array): boolean {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 5))
   return begin === '%PDF-' || begin.startsWith('PK\u0003\u0004')

@@ -150,7 +150,7 @@ async function attach(
   const target = { kb: cut, source: filename, rows: [row], isUnbounded: true, counts }
   await storeRows(target, deps, signal)
   if (find() !== undefined) return
-  // Whoever deleted it meanwhile found no document to take away.
+  // A document deleted meanwhile is gone already.
   await deps.removal.removeDocuments(kb, [attachedId(id)])
   throw notFound('file', attachedId(id))
 }

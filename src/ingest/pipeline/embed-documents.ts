@@ -189,7 +189,7 @@ async function storedVectors(
   return known
 }
 
-/** The documents with their vectors. What is not in `known` is embedded, and known then. */
+/** The documents with their vectors. Texts missing in `known` are embedded and added to it. */
 async function embedded(
   documents: readonly ChunkedDocument[],
   known: KnownVectors,
@@ -301,7 +301,7 @@ export function rememberingEmbedder(embedder: Embedder): Embedder {
       const found = keys.map((key) => known.get(key))
       const others = texts.filter((_, index) => found[index] === undefined)
       const made = others.length === 0 ? [] : await embedder.embed(others, signal)
-      // Whoever asked says so.
+      // The caller reports it.
       if (made.length !== others.length) return made
       const rest = made.values()
       return keys.map((key, index) => {

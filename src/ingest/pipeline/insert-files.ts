@@ -59,7 +59,7 @@ export interface InsertFilesOutcome {
 }
 
 const FILES_AT_ONCE = 4
-/** Of one this large nobody knows how many documents it holds: it is stored piece by piece. */
+/** The number of documents in a file this large is unknown: it is stored piece by piece. */
 const LARGE_BYTES = 4_000_000
 
 /**

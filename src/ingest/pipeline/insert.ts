@@ -64,7 +64,7 @@ interface SourcesRequest extends InsertRequest {
   readonly onLeftOut: (error: JobError) => void
 }
 
-/** In the order in which they are stored. Nothing is read before somebody asks for rows. */
+/** In storing order. Nothing is read until rows are requested. */
 function insertSourcesOf(
   request: SourcesRequest,
   deps: InsertDeps,
@@ -98,7 +98,7 @@ function keepLeftOutPages(
   return deps.keepCrawlWarnings(kb, leftOut.warnings())
 }
 
-/** An insert that nobody waits for, or no longer: stored batch by batch, and gone on with after a restart. */
+/** A background insert, from the start or by now: stored batch by batch, and continued after a restart. */
 
 /** A PUT, as its job keeps it. The rows are the job's items. */
 interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
@@ -121,7 +121,7 @@ export function insertJobOf(
 }
 
 /**
- * Inserts while somebody waits, and becomes a job where that takes too long.
+ * Inserts while the client waits, and becomes a job if that takes too long.
  * @throws AppError as `insert`
  */
 export async function insertWaitedFor(
@@ -130,7 +130,7 @@ export async function insertWaitedFor(
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   const { kb } = request
-  // Whatever is wrong with the files is said when their turn has come.
+  // Errors in the files are reported when it is their turn.
   const tables = knownTablesOf(request, deps)
   const total = totalOf(request, tables)
   const outcome = await insertOrJob(
@@ -234,7 +234,7 @@ async function storeSources(
   }
 }
 
-/** null: nobody knows how many rows a query or a site has. */
+/** null: the rows of a query or a site are unknown. */
 function totalOf(
   { rows, urls, query }: Pick<InsertRequest, 'urls' | 'query'> & { readonly rows?: Counted },
   tables: readonly Pick<FileTable, 'rowCount'>[],

@@ -53,7 +53,7 @@ interface SourceRun {
  * A transaction of a job is small enough to be there soon: what is stored can be searched, and a kill loses no more than it.
  */
 const BATCH_CHUNKS = 512
-/** Whoever is killed again and again gets on all the same. */
+/** With small first batches, even an insert that is killed again and again makes progress. */
 const FIRST_BATCH_CHUNKS = 64
 
 /** A provider that is busy or down may come back: a job has the time. */
@@ -61,7 +61,7 @@ const JOB_PACE = { batchChunks: BATCH_CHUNKS, patienceMs: 600_000 }
 
 interface InsertTarget {
   readonly kb: KnowledgeBase
-  /** Rows of all sources; null: nobody knows. */
+  /** Rows of all sources; null: unknown. */
   readonly total: number | null
 }
 
@@ -76,7 +76,7 @@ export class JobInsert {
   readonly counts: StoredCounts
   readonly #target: InsertTarget
   readonly #store: Store
-  /** null: somebody waits for it. */
+  /** null: the client waits for it. */
   #job: AdoptedJob | null
   #checkpoint: Checkpoint
   #leftOut: LeftOutItems
@@ -115,13 +115,13 @@ export class JobInsert {
     return insert
   }
 
-  /** Of one that somebody waits for. */
+  /** For an insert whose client waits. */
   static waitedFor(target: InsertTarget, store: Store): JobInsert {
     const counts = noCounts()
     return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
   }
 
-  /** null: somebody waits for it. */
+  /** null: the client waits for it. */
   get jobId(): number | null {
     return this.#job?.job.id ?? null
   }
@@ -234,11 +234,11 @@ function leftOutOf({ job }: AdoptedJob): LeftOutItems {
   return { errors, errorCount }
 }
 
-/** An insert that somebody waits for, until it takes too long: then it is a job, and goes on as it is. */
+/** An insert whose client waits, until it takes too long: then it becomes a job and simply continues. */
 
 interface LongInsert<T> {
   readonly kb: KnowledgeBase
-  /** Rows of all sources; null: nobody knows. */
+  /** Rows of all sources; null: unknown. */
   readonly total: number | null
   readonly run: (insert: JobInsert, signal: AbortSignal) => Promise<T>
   /** From which it goes on after a restart. */
@@ -248,7 +248,7 @@ interface LongInsert<T> {
 export interface LongInsertDeps {
   readonly chunks: Pick<DocumentStore, 'nextChunkKey'>
   readonly jobs: Pick<Jobs, 'adopt'>
-  /** How long somebody waits; 0: until its end. */
+  /** How long the client waits; 0: until the end. */
   readonly waitMs: number
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -260,7 +260,7 @@ type LongInsertOutcome<T> =
 
 /**
  * Who leaves ends it, until it is a job. Where none more may begin so, it is waited for on and on.
- * @throws what `run` throws while somebody waits
+ * @throws the errors of `run` while the client waits
  */
 export async function insertOrJob<T>(
   { kb, total, run, draft }: LongInsert<T>,
@@ -294,7 +294,7 @@ export async function insertOrJob<T>(
   }
 }
 
-/** What keeps it from being a job, such as a full disk, is no reason to end it. */
+/** Failing to become a job, for example on a full disk, is no reason to end it. */
 async function adopted<T>(adopt: () => Promise<T>): Promise<T | null> {
   try {
     return await adopt()

@@ -47,7 +47,7 @@ export interface Preview {
   readonly chunks: readonly PreviewedChunk[]
   /** Of what was read. */
   readonly chunkCount: number
-  /** null: nobody knows what the model reads. */
+  /** null: the model's input limit is unknown. */
   readonly tokensMax: number | null
   readonly warnings: readonly string[]
 }

@@ -17,11 +17,11 @@ export interface ReembeddingOptions {
   snapshot(): CatalogSnapshot
   /** Resolves after that time, or at once when the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Told of what nobody expected. */
+  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** The work on one knowledge base, until its next model has taken over or is no longer wanted. */
+/** The change of one knowledge base, until its next model has taken over or is no longer wanted. */
 interface Job {
   readonly stopping: AbortController
   readonly ended: Promise<void>

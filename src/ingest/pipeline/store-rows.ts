@@ -68,7 +68,7 @@ async function storeInBatches(
   const { kb } = target
   const { isUnbounded } = target
   const limits = batchLimits(target, options)
-  // Whatever fails ends the others too: nobody waits for them.
+  // A failure ends the others too: their results are not awaited.
   const stop = new AbortController()
   const either = AbortSignal.any([signal, stop.signal])
   setCaller(either, callerOf(signal))

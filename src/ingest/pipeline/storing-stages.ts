@@ -22,7 +22,7 @@ export interface RowsToStore {
   /** What an error calls them. */
   readonly source: string
   readonly rows: AsyncIterable<Row> | readonly Row[]
-  /** Stored piece by piece, because nobody knows how many there are. */
+  /** Stored piece by piece, because the number of rows is unknown. */
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
 }
@@ -46,18 +46,18 @@ export interface StoringOptions {
    * in its transaction.
    */
   readonly markOf?: (stored: StoredCounts) => JobMark | undefined
-  /** Stores one batch. Whoever has asked for it may wait until it wants so. */
+  /** Stores one batch, and may wait before it does. */
   readonly alone?: (work: () => Promise<void>) => Promise<void>
   /** Rows without content: told before the mark of their batch is made. */
   readonly onSkipped?: (rows: LeftOutItems) => void
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
-  /** Asked again and again. null: at its own pace, as long as somebody may wait for an answer. */
+  /** Called before each piece. null: at its own pace, while a client may be waiting for an answer. */
   readonly pace?: () => StoringPace | null
 }
 
 interface StoringPace {
-  /** Chunks that make a batch, whatever the source is. */
+  /** Chunks that make a batch, for every source. */
   readonly batchChunks: number
   /** How long a call of the embedding model is tried where it fails. */
   readonly patienceMs: number
@@ -314,7 +314,7 @@ interface BatchStages<Batch, Ready> {
 }
 
 /**
- * Two batches at most are under way. They are stored in their order, and of failures the one of the first batch is thrown:
+ * At most two batches run. They are stored in order, and of several failures the one of the first batch is thrown:
  * as if each had been stored before the next one was looked at.
  */
 export class BatchPipeline<Batch, Ready> {
@@ -325,7 +325,7 @@ export class BatchPipeline<Batch, Ready> {
   #stored: Promise<void> = Promise.resolve()
   #failure: { readonly error: unknown } | null = null
 
-  /** @param onFailure is told at once: nothing more need be gathered */
+  /** @param onFailure called at once: nothing more need be gathered */
   constructor(stages: BatchStages<Batch, Ready>, onFailure: (error: unknown) => void) {
     this.#stages = stages
     this.#onFailure = onFailure
@@ -337,7 +337,7 @@ export class BatchPipeline<Batch, Ready> {
     if (this.#failure !== null) throw this.#failure.error
     const former = this.#stored
     const prepared = this.#stages.prepare(batch, former)
-    // Thrown below, after whatever the batch before has to say.
+    // Thrown below, after the failure of the previous batch, if any.
     prepared.catch(ignore)
     const entered = former.then(() => prepared)
     this.#entered = entered.then(ignore, ignore)
@@ -350,7 +350,7 @@ export class BatchPipeline<Batch, Ready> {
     await this.#stored
   }
 
-  /** Waits for what is under way. @returns the failure of the first batch that failed; null: all are stored */
+  /** Waits for all running work. @returns the failure of the first batch that failed; null: all are stored */
   async settled(): Promise<{ readonly error: unknown } | null> {
     await this.#stored.catch(ignore)
     return this.#failure
@@ -366,8 +366,8 @@ export class BatchPipeline<Batch, Ready> {
 function ignore(): void {}
 
 /**
- * What a source gives, the next of it made while the last one is used. Whoever leaves early must have the source end soon:
- * what is being made is waited for.
+ * The items of a source, where the next one is made while the last one is used. On an early end, the source must end soon:
+ * the item being made is waited for.
  */
 export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
   const next = () => {

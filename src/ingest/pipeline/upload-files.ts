@@ -138,7 +138,7 @@ function refuseLarge({ members }: ReadArchive, bytesMax: number): void {
   throw new AppError('body_too_large', message)
 }
 
-/** The request with the file of this address in the place of one that was sent. */
+/** The request with the file at this address instead of an uploaded one. */
 async function withFetched(
   request: UploadRequest,
   address: string,
@@ -203,7 +203,7 @@ function uploadsOf(
   })
 }
 
-/** Failures of the server or the request end it; those of one file are its own. @throws what is not */
+/** Failures of the server or the request end it; those of one file are only its own. @throws all others */
 function failureOf(
   { name }: Pick<FileUpload, 'name'>,
   error: unknown,
@@ -343,7 +343,7 @@ async function* documentRows(id: string, { format, documents }: ReadFile): Async
   throw new AppError('file_unreadable', `The file holds no text${hint}`)
 }
 
-/** What a document's row has in any case; its own columns stand beside it. */
+/** The fixed columns of a document's row; its own columns are beside them. */
 const OWN_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
 function documentRow(fileId: string, format: string, document: ReadDocument): Row {

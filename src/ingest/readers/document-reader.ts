@@ -36,7 +36,7 @@ interface DocumentReaderOptions {
   readonly matchMs: number
   readonly chunkingMs: number
   readonly queueMax: number
-  /** Of the built-in model; missing: whatever needs it is done in a thread. */
+  /** The built-in model's counter; missing: work that needs it is done in a thread. */
   readonly wordPieces?: () => TokenCounter
   /** Reads pictures of text; missing: they are not read. */
   readonly ocr?: OcrModel | undefined
@@ -68,8 +68,8 @@ interface ReaderThreads {
 }
 
 /**
- * Work on documents, so that nobody waits for what is long, broken or made to take for ever: what others wrote is read in
- * processes, and texts are matched and chunked in threads.
+ * Work on documents, away from the main thread, because files may be long, broken or hostile: they are read in processes,
+ * and texts are matched and chunked in threads.
  */
 export class DocumentReader implements DocumentReading, Chunker {
   readonly #options: DocumentReaderOptions
@@ -172,7 +172,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return reach?.tokenizer === 'word_piece' ? null : { analyzers, wordPieces: () => BYTE_COUNTER }
   }
 
-  /** Ends threads and processes; whoever waits fails with `shutting_down`. */
+  /** Ends threads and processes; waiting callers fail with `shutting_down`. */
   async close(): Promise<void> {
     const { patterns, texts, longTexts } = this.#threads
     const threads = [patterns, texts, longTexts].map((pool) => pool.close())

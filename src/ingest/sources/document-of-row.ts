@@ -51,7 +51,7 @@ export function documentOfRow(
   return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
 }
 
-/** `![Logo](data:image/png;base64,…)` → `Logo`: files in the text itself, which nobody searches for. */
+/** `![Logo](data:image/png;base64,…)` → `Logo`: embedded files are not searchable text. */
 function withoutDataUrls(text: string): string {
   if (!text.includes(';base64,')) return text
   return text.replace(PICTURE_IN_TEXT, '$1').replace(DATA_URL, '')
@@ -230,9 +230,8 @@ function isList(value: unknown): value is readonly RowValue[] {
 const TEXT_COLUMN = 'content'
 
 /**
- * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
- * the knowledge base's first content column where it has none of that name; content columns that the document does not
- * know are empty.
+ * A row for a document without columns, such as a page: its text is in the column `content`, or in the knowledge base's
+ * first content column if none has that name; other content columns are empty.
  * @param columns what else is known about the document
  */
 export function documentRow(

@@ -89,7 +89,7 @@ function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   return documentRow({ id: named || ownId, content, columns: row }, rule)
 }
 
-/** Failures that do not say that the text is no valid SELECT. */
+/** Failures that do not mean that the SELECT is invalid. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'cancelled',

@@ -16,7 +16,7 @@ interface GuardedFetchOptions {
   readonly pageMs: number
 }
 
-/** Fetches pages from checked addresses only; each redirect begins anew. */
+/** Fetches pages from checked addresses only; each redirect is checked again. */
 export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFetcher {
   return {
     fetch: (url, each) => fetchPage(url, each, options),
@@ -29,7 +29,7 @@ export interface FetchedPage {
   readonly url: string
   readonly status: number
   readonly contentType: string | null
-  /** `X-Robots-Tag`: what `<meta name="robots">` says, also of what is no HTML. */
+  /** `X-Robots-Tag`: the same as `<meta name="robots">`, for every content type. */
   readonly robotsTag?: string | null
   readonly bytes: Uint8Array
   /** How long the server asks us to wait before we ask again. */
@@ -66,7 +66,7 @@ export interface PageFetcher {
 export interface DownloadedFile {
   /** After redirects. */
   readonly url: string
-  /** False: it is as it is known, and there is no content. Only where `known` was sent. */
+  /** False: unchanged, without content. Only if `known` was sent. */
   readonly isNew: boolean
   readonly validators: Validators
   readonly contentType: string | null

@@ -41,7 +41,7 @@ export interface InsertRequest {
   readonly crawl: CrawlRequest
   /** One SELECT. */
   readonly query?: string
-  /** Of whoever inserts, for the query; unset or null: all. */
+  /** The rights of the inserting principal, for the query; unset or null: all. */
   readonly rights?: Rights | null
   /** What becomes of a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
   readonly onBadDocument?: OnBadDocument
@@ -102,7 +102,7 @@ export function noCounts(): StoredCounts {
 interface NotedInsert {
   /** Grow meanwhile. */
   readonly counts: StoredCounts
-  /** Of the job that does it; null, or unset: somebody waits for it. It may become one. */
+  /** The id of its job; null or unset: the client waits for it. It may become a job. */
   readonly jobId?: number | null
 }
 

@@ -23,7 +23,7 @@ export interface FoundFile {
 
 interface FolderListing {
   readonly files: readonly FoundFile[]
-  /** What could not be looked into: nobody knows whether what was there has vanished. */
+  /** Folders that could not be read: whether their files have vanished is unknown. */
   readonly unreadable: readonly UnreadablePath[]
 }
 
@@ -33,7 +33,7 @@ interface UnreadablePath {
   readonly message: string
 }
 
-/** Never documents, whatever the rules include. */
+/** Never documents, under any rule. */
 const OTHER_FOLDERS = new Set(
   'node_modules bower_components __pycache__ lost+found $RECYCLE.BIN'.split(' '),
 )
@@ -161,7 +161,7 @@ class Walk {
       this.files.push({ way, path, ...factsOf(found) })
     } catch (error) {
       if (error instanceof AppError) throw error
-      // Gone since the folder was read, or its name is no text: then it was never stored under it.
+      // Gone since the folder was read, or its name is not valid text: then it was never stored under it.
       if (systemCodeOf(error) === 'ENOENT' && !way.includes('\ufffd')) return
       if (systemCodeOf(error) === 'ENOENT') this.#refuse(way, 'has a name that is not UTF-8')
       else this.#fail(way, error)
@@ -225,7 +225,7 @@ function tooMany(): AppError {
   return new AppError('folder_unreadable', `The folder has more than ${FILES_MAX} files; ${how}`)
 }
 
-/** A folder that may be read, both as the system knows them: no link stands in their paths. */
+/** A folder that may be read, both as the system knows them: their paths contain no links. */
 export interface OpenFolder {
   readonly path: string
   /** The configured folder that it lies in. */

@@ -79,7 +79,7 @@ async function* rowsOfMember(
   yield* rows
 }
 
-/** What a document's row has in any case; its own columns stand beside it. */
+/** The fixed columns of a document's row; its own columns are beside them. */
 const OWN_COLUMNS = ['title', 'format', LAYOUT_COLUMN, 'links']
 
 function rowOfDocument(

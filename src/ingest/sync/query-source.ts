@@ -15,9 +15,8 @@ import type { SyncReach, SyncTask } from './sync-sink.ts'
 export const CURSOR_ITEM = '\u0001cursor'
 
 /**
- * The rows of a SELECT, by their ids. Those whose values are as they were are not chunked; those that are not there any more
- * have vanished. With a column that only grows, only rows from its last greatest value on are read, and nobody knows what
- * has vanished.
+ * The rows of a SELECT, by their ids. Unchanged rows are not chunked; missing ones have vanished. With a column that only
+ * grows, only rows from its last maximum on are read, and vanished rows are not detected.
  */
 export async function readQuery(
   task: SyncTask,

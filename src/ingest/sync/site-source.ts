@@ -124,8 +124,8 @@ const PAGES_MAX = 1_000_000
 const PAGES_AT_ONCE = 4
 
 /**
- * The pages that a sitemap lists, those of the sitemaps that it lists too. A page whose `lastmod` is as it was is not asked
- * for. Every sitemap must answer: what is not listed has vanished.
+ * The pages listed by a sitemap and by the sitemaps it lists. A page with an unchanged `lastmod` is not requested. Every
+ * sitemap must answer, because an unlisted page counts as vanished.
  */
 export async function readSitemap(
   task: SyncTask,

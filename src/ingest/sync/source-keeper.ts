@@ -55,7 +55,7 @@ interface RunRequest {
   readonly isFull: boolean
 }
 
-/** Stands for one beyond those: the run keeps as many messages as the job does. */
+/** A placeholder for failures beyond the limit: the run keeps as many messages as the job does. */
 const UNNAMED = { item: '', message: '' }
 
 /** Runs sources as jobs. Jobs of one knowledge base come one after the other, so that no two runs of a source overlap. */
@@ -65,7 +65,7 @@ export class SourceKeeper implements SourceKeeping {
   readonly #options: KeeperOptions
   /** Of each source the job that waits or runs. */
   readonly #jobIds = new Map<number, number>()
-  /** Starts that are under way. */
+  /** Running starts. */
   readonly #starting = new Map<number, Promise<Job>>()
   /** Changed while a run of them went on. */
   readonly #again = new Set<number>()
@@ -79,7 +79,7 @@ export class SourceKeeper implements SourceKeeping {
     this.#options = options
   }
 
-  /** What was due while nobody kept the time runs once. */
+  /** Runs missed while the server was down are made up once. */
   start(): void {
     this.#isOpen = true
     this.#arrange()

@@ -54,8 +54,8 @@ const ERRORS_MAX = 100
 const OF_ITEM: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['insert_failed', 'dimension_mismatch'])
 
 /**
- * One run of a source: takes what its reader meets, stores what is new, and remembers it afterwards. Whatever is cut off in
- * between is only read again: what an item is going to have is remembered before it is stored, what it has after.
+ * One run of a source: takes the items its reader finds, stores new ones, and remembers them. An item's expected state is
+ * remembered before it is stored, its actual one after, so that an interrupted item is just read again.
  */
 export class SyncWork implements SyncSink {
   readonly #source: SyncSource

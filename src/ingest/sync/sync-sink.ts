@@ -45,7 +45,7 @@ export interface ItemFailure {
 export interface SyncReach {
   /** Items that there are, whether they could be read or not. */
   readonly found: number
-  /** False for what nobody could look for: it has not vanished. */
+  /** False for an item that could not be checked: it has not vanished. */
   mayHaveVanished(item: string): boolean
   /** From where on rows are read the next time. */
   readonly cursor?: CellValue
@@ -104,7 +104,7 @@ export function staleIds(items: readonly WholeItem[]): readonly string[] {
   })
 }
 
-/** False: it never could be read, or nobody knows whether its first text came to be stored. No run has counted it. */
+/** False: it could never be read, or it is unknown whether its first text was stored. No run has counted it. */
 export function wasStored(known: SyncItem | null): known is SyncItem {
   return known !== null && (known.hash !== null || known.outcome === 'changed')
 }

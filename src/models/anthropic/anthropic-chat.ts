@@ -106,15 +106,15 @@ function apiErrorOf({ error }: APIError): unknown {
 }
 
 function detailOf(error: unknown): string {
-  // The client's own message would quote whatever came.
+  // The client's own message would quote the whole response.
   const isAnswer = error instanceof APIError && !(error instanceof APIConnectionError)
   return isAnswer ? errorText(error.error) : plainDetail(error)
 }
 
 /**
- * A conversation as Anthropic takes it: the system's words apart, user and assistant by turns, all
- * results of one answer's calls in one user message, no empty block, and tools defined as long as a
- * call stands in it. What all turns of a question share is kept by the server: tools, instruction, and the conversation so far.
+ * A conversation in Anthropic's form: the system's words apart, user and assistant by turns, all results of one answer's
+ * calls in one user message, no empty block, and tools defined as long as a call is in it. The server caches what all turns
+ * of a question share: tools, instruction, and the conversation so far.
  */
 function anthropicBody(
   request: ChatRequest,
@@ -154,7 +154,7 @@ function tokenLimit(value: unknown): number | undefined {
 
 const CACHED = { cache_control: { type: 'ephemeral' as const } }
 
-/** A mark on the instruction holds the tools too, which stand before it. */
+/** A mark on the instruction covers the tools too, which come before it. */
 function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams, 'system'> {
   if (text === '') return {}
   return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }

@@ -40,10 +40,10 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   }
 }
 
-/** [CLS] and [SEP] stand around every text. */
+/** [CLS] and [SEP] surround every text. */
 const FRAME_TOKENS = 2
 
-/** A job of more characters goes to the threads in parts of so many texts, so that none of them waits for another. */
+/** A job with more characters goes to the threads in parts of this many texts, so that none of them waits for another. */
 const WHOLE_JOB_CHARS_MAX = 4096
 const TEXTS_PER_PART = 8
 /** One is embedded, and the next one waits. */
@@ -109,7 +109,7 @@ export class BuiltinEmbedder implements Embedder {
     return vectors.flat()
   }
 
-  /** The thread with the least to do, of so many at least. */
+  /** The least busy thread, out of at least this many. */
   #running(threads: number): EmbeddingWorker {
     if (this.#isClosed) throw new AppError('shutting_down', 'The embedding model is closed')
     const count = Math.max(threads, this.#workers.length)

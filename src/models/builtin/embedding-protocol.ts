@@ -9,7 +9,7 @@ export type EmbeddingRequest =
       /** Of more texts, which other threads may have: not small, however few these are. */
       readonly isPart: boolean
     }
-  /** Nobody waits for this job any more. */
+  /** The job's caller is gone. */
   | { readonly kind: 'cancel'; readonly id: number }
   /**
    * The worker ends itself: terminating it from outside during a native call aborts the process
@@ -28,7 +28,7 @@ export type EmbeddingAnswer =
 /** Length of the built-in model's vectors. */
 export const MINI_LM_DIMENSIONS = 384
 
-/** What the model was made to read at once, without the two tokens that stand around every text. */
+/** The text the model read at once, without the two special tokens around every text. */
 export const MINI_LM_TOKENS_AT_ONCE = 254
 
 /**

@@ -38,7 +38,7 @@ export class EmbeddingQueue {
     this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 
-  /** Drops what is not embedded yet. */
+  /** Drops the texts that are not embedded yet. */
   cancel(id: number): void {
     this.#jobs = this.#jobs.filter((job) => job.id !== id)
   }

@@ -66,7 +66,7 @@ export class WordPieceCounter implements TokenCounter {
     const known = this.#counts.get(word)
     if (known !== undefined) return known
     if (this.#counts.size >= REMEMBERED_WORDS_MAX) this.#counts.clear()
-    // Without the two that stand around every text.
+    // Without the two around every text.
     const tokens = this.#wordPiece.encode(word, Number.POSITIVE_INFINITY).length - 2
     this.#counts.set(word, tokens)
     return tokens

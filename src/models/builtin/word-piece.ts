@@ -118,7 +118,7 @@ interface Piece {
   readonly end: number
 }
 
-/** Names of special tokens stand for these where a text holds them, as in the reference. */
+/** Names of special tokens are read as those tokens if a text contains them, as in the reference. */
 const SPECIAL_NAMES = /(\[(?:UNK|CLS|SEP|PAD|MASK)\])/
 
 function* markedWordsOf(text: string): Generator<string> {

@@ -49,7 +49,7 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
 
 function detailOf(error: unknown): string {
   if (error instanceof APIConnectionTimeoutError) return 'no answer in time'
-  // The client hands on the member `error` of the answer. Its own message would quote whatever came.
+  // The client passes on the member `error` of the answer. Its own message would quote the whole response.
   if (error instanceof APIError && !(error instanceof APIConnectionError)) {
     return errorText({ error: error.error })
   }

@@ -62,7 +62,7 @@ export class EmbeddingClients {
   }
 }
 
-/** What OpenAI's own models read. What those of other servers read, nobody says. */
+/** Limits of OpenAI's own models. Those of other servers are unknown. */
 const OPENAI_MODEL = /^text-embedding-(?:3-|ada-)/
 const OPENAI_REACH = { tokensMax: 8191, frameTokens: 0, tokenizer: 'bytes' } as const
 

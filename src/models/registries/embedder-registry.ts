@@ -99,7 +99,7 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
   }
 }
 
-/** Whoever may wait longer than usual tries as often as there is time, and waits as long as the server asks for. */
+/** Callers that may wait longer than usual retry as long as there is time, and wait as long as the server asks. */
 function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
   const timeoutMs = Math.min(EMBED_LIMITS.timeoutMs, totalMs)
   if (totalMs <= EMBED_LIMITS.totalMs) return { ...EMBED_LIMITS, totalMs, timeoutMs }

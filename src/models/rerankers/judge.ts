@@ -115,13 +115,13 @@ export interface TokenChoice {
   readonly probability: number
 }
 
-/** A judgment is a word: whatever comes later is none. */
+/** A judgment is one word: later text is ignored. */
 const TOKENS_READ_MAX = 32
 const REPLY_CHARS_MAX = 20_000
 
 /**
  * Reads an answer with distrust: what is missing or of another shape is nothing.
- * @throws Error for what is not a chat completion at all
+ * @throws Error for anything but a chat completion
  */
 export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   const choice = member(member(answer, 'choices'), '0')

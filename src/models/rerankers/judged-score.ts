@@ -1,7 +1,7 @@
 import { sum } from '../../core/json.ts'
 import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge.ts'
 
-/** A word that a model may answer with, as `plainWord` gives it, and the score that it stands for. */
+/** A word that a model may answer with, as `plainWord` gives it, and its score. */
 export interface ScoredLabel {
   readonly words: readonly string[]
   readonly score: number

@@ -31,9 +31,8 @@ const METHODS: readonly RerankMethod[] = ['multi-class', 'binary', 'no-logprobs'
 const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
 
 /**
- * The options of a reference: those of `RerankOptions` under the names that existing clients send,
- * with their defaults; times in seconds.
- * `filtering_threshold` and `num_docs_to_keep` are checked for whoever applies them.
+ * The options of a reference: those of `RerankOptions` under the names that existing clients send, with their defaults;
+ * times in seconds. `filtering_threshold` and `num_docs_to_keep` are only checked here and applied by the caller.
  * @throws AppError `invalid_knowledge_base` that names the option and what it may be
  */
 export function rerankOptionsOf({ options }: ModelRef): RerankOptions {

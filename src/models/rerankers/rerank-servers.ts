@@ -3,9 +3,9 @@ import type { ShownTexts } from './rerank-limits.ts'
 
 /** What differs between servers that rerank: where they are and how they are asked. */
 export interface RerankServer {
-  /** null: there is no public one. */
+  /** null: no public address exists. */
   readonly publicUrl: string | null
-  /** Stands before `/rerank` where the configured address has no path of its own. */
+  /** Put before `/rerank` if the configured address has no path. */
   readonly pathPrefix: string
   readonly needsModelName: boolean
   readonly passagesPerCallMax: number

@@ -24,17 +24,17 @@ export interface JobRunnerOptions {
   /** Jobs that are over and still known, the newest. */
   readonly keptMax: number
   readonly log: (entry: JobLogEntry) => void
-  /** Told of what nobody expected. */
+  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** How long whoever cancels a job waits for its end; unset: ten seconds. */
+  /** How long cancelling a job waits for its end; unset: ten seconds. */
   readonly endMs?: number
 }
 
 const KEPT_DAYS = 30
 
-/** How long whoever cancels a job waits for its end. */
+/** How long cancelling a job waits for its end. */
 const END_MS = 10_000
 
 const OVERDUE = 'It was told to end and has not ended yet'
@@ -53,8 +53,8 @@ interface Running {
 }
 
 /**
- * Runs jobs in the order in which they came: so many at once, of one knowledge base one at a time. What a job has stored is
- * marked, so that it goes on from there after a restart.
+ * Runs jobs in order of arrival: several at once, but one at a time per knowledge base. Progress is marked, so that a job
+ * continues from there after a restart.
  */
 export class JobRunner implements Jobs {
   readonly #options: JobRunnerOptions

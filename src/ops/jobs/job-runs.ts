@@ -13,7 +13,7 @@ import type {
 import { AppError, toAppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 
-/** What the log is told of a job: at its start, every ten seconds, and at its end. */
+/** The log lines of a job: at its start, every ten seconds, and at its end. */
 export interface JobLogEntry {
   readonly event: 'started' | 'running' | 'over'
   readonly job: Job
@@ -26,7 +26,7 @@ export interface JobRunsOptions {
   readonly paces: Map<number, JobPace>
   readonly shown: (id: number) => Job
   readonly log: (entry: JobLogEntry) => void
-  /** Told of what nobody expected. */
+  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -107,7 +107,7 @@ export class JobRuns {
     const { handlers, shown } = this.#options
     const { kind } = shown(id)
     const handler = handlers.get(kind)
-    if (handler === undefined) throw new Error(`nobody does jobs of the kind ${kind}`)
+    if (handler === undefined) throw new Error(`no handler for jobs of the kind ${kind}`)
     return handler
   }
 

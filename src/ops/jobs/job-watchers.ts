@@ -18,14 +18,14 @@ interface Watched {
   version: number
 }
 
-/** Whoever watches jobs: each is told of the newest state only, some times a second. */
+/** The watchers of jobs: each receives only the newest state, a few times a second. */
 export class JobWatchers {
   readonly #jobOf: (id: number) => Job
   readonly #watched = new Map<number, Watched>()
   #count = 0
   #isClosed = false
 
-  /** @param jobOf throws where there is no such job any more */
+  /** @param jobOf throws for an unknown job */
   constructor(jobOf: (id: number) => Job) {
     this.#jobOf = jobOf
   }
@@ -117,7 +117,7 @@ export class JobWatchers {
   }
 }
 
-/** Resolves at the next change, or when nobody listens any more. */
+/** Resolves at the next change, or when no one listens any more. */
 async function next(watched: Watched, signal: AbortSignal): Promise<void> {
   const changed = Promise.withResolvers<void>()
   watched.waiting.add(changed.resolve)

@@ -22,7 +22,7 @@ export interface SchedulerOptions {
   readonly run: (schedule: StoredSchedule, work: JobWork, signal: AbortSignal) => Promise<boolean>
   /** @throws AppError for statements that can never run */
   readonly check: (definition: ScheduleDefinition) => Promise<void>
-  /** Told of what nobody expected. */
+  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
 }
@@ -191,7 +191,7 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
-  /** Whoever comes first, this job's start or its handler; no other job has the run then. */
+  /** The first caller wins, the start of this job or its handler; no other job has the run then. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()

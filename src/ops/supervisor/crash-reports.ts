@@ -36,8 +36,8 @@ export interface CrashReportOptions {
 }
 
 /**
- * What ran when the server crashed, and what runs now. Only for whoever has the folder locked: it takes the place of the
- * process that had it before.
+ * What ran when the server crashed, and what runs now. Only for the process that holds the folder's lock: it replaces the
+ * one that had it before.
  */
 export class CrashReports implements RunningWork {
   /** What the last process left, when it did not end in order: for the log. */

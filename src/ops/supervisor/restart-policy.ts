@@ -8,7 +8,7 @@ export interface ServerExit {
   readonly signal: NodeJS.Signals | number | null
   /** How long it was ready for requests; null: it never was. */
   readonly readyMs: number | null
-  /** Somebody has asked the supervisor to stop. */
+  /** The supervisor was asked to stop. */
   readonly isStopping: boolean
 }
 
@@ -24,7 +24,7 @@ const DELAY_MS_MAX = 30_000
 /** Starts in a row that may fail: about a minute and a half. */
 const FAILED_STARTS_MAX = 7
 
-/** These ask a process to stop; whoever sent one to the server itself meant the server. */
+/** These signals ask a process to stop; sent to the server itself, they mean the server. */
 const STOP_SIGNALS: readonly (NodeJS.Signals | number | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP']
 
 /** Says what follows the end of the server's process: a server that crashed while serving is always started again. */
@@ -45,7 +45,7 @@ export class RestartPolicy {
     return this.#restart()
   }
 
-  /** What cannot start the first time is told at once; after a crash the port may be free again a second later. */
+  /** A failure of the first start is reported at once; after a crash the port may be free again a second later. */
   #afterFailedStart({ exitCode }: ServerExit): NextStep {
     this.#failedStarts += 1
     const isOrderly = exitCode !== null

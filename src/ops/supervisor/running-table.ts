@@ -156,7 +156,7 @@ function mappedFile(directory: string): Uint8Array {
     renameSync(`${path}.new`, path)
     return Bun.mmap(path, { shared: true })
   } catch {
-    // Windows, or no room: a crash is told without what ran.
+    // Windows, or no space: a crash is reported without the running statements.
     return empty
   }
 }

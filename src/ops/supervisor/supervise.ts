@@ -47,8 +47,8 @@ export interface Crash {
 }
 
 /**
- * Runs the server as a child, again when it crashed, until it ends in order or somebody stops it. Returns the exit code.
- * The process that runs this holds nothing and does nothing else: what could take it down is in the child.
+ * Runs the server as a child, and again after a crash, until it ends normally or is stopped. Returns the exit code. This
+ * process holds nothing and does nothing else: everything that could crash it is in the child.
  */
 export async function supervise({ start, onCrash }: SuperviseOptions): Promise<number> {
   const policy = new RestartPolicy()
@@ -111,7 +111,7 @@ function dismiss(server: ServerProcess | null, message: SuccessorMessage): void 
   setTimeout(() => server.kill('SIGKILL'), DISMISSED_MS).unref()
 }
 
-/** What somebody who stops this program has asked for: passed on to the server, when there is one. */
+/** The signal sent to this program, passed on to the server if there is one. */
 class StopRequest {
   readonly asked: Promise<void>
   #isAsked = false

@@ -2,10 +2,13 @@ import { HIDDEN, type ModelRef, withoutMarkedCredentials } from '../../core/doma
 
 export type HideSecrets = (text: string) => string
 
-/** A shorter secret cannot be told from other words. */
+/** A shorter secret looks like ordinary words. */
 const HIDDEN_CHARS_MIN = 6
 
-/** Takes these secrets out of texts, in whatever case and also as they stand in an address, and whatever is marked as one. */
+/**
+ * Takes these secrets out of texts, in any case and also as they are escaped in an address, and everything marked as a
+ * secret.
+ */
 export function hideSecrets(secrets: readonly string[]): HideSecrets {
   const known = knownPattern(secrets)
   return (text) => withoutMarkedCredentials(known === null ? text : text.replace(known, HIDDEN))

@@ -22,7 +22,7 @@ export function logStyleOf(
 const CAUSES_MAX = 5
 const TEXT_MAX = 4_000
 
-/** What is logged of a failure: with what caused it, which no client is told. */
+/** The log's text for a failure: with its cause, which clients never see. */
 export function failureFields(error: unknown): {
   readonly message: string
   readonly stack: string | undefined
@@ -49,7 +49,7 @@ const COLOUR_CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2 } as con
 type Paint = (text: string, colour: keyof typeof COLOUR_CODES) => string
 
 /**
- * One line of the log as JSON, for people. Whatever it holds, it moves no cursor and forges no line.
+ * One line of the log as JSON, for people. Its text cannot move the cursor or forge another line.
  * @param hasColours only where a terminal shows them
  */
 export function logText(json: string, hasColours: boolean): string {

@@ -1,4 +1,4 @@
-/** What is counted while the server runs: plain numbers, which cost next to nothing until somebody asks for them. */
+/** The counters of the running server: plain numbers, which cost next to nothing until they are read. */
 
 /** Seconds. From an answer out of memory to one that takes minutes. */
 const SECONDS = [
@@ -90,7 +90,7 @@ function labelsOf(names: readonly string[], values: readonly string[]): Labels {
   return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
 }
 
-/** Everything that is counted. Labels are of closed lists: none is a name that somebody gave. */
+/** All counters. Labels come from closed lists: none is a name chosen by a user. */
 export class Measurements {
   readonly requests = new CountedBy('method', 'route', 'status')
   readonly requestDurations = new DurationsBy('method', 'route')

@@ -207,7 +207,7 @@ function by(label: string, values: Readonly<Record<string, number>>): readonly S
   })
 }
 
-/** Linux says; elsewhere nothing is told. */
+/** Known on Linux only. */
 function openFiles(): readonly Sample[] {
   try {
     return one(readdirSync('/proc/self/fd').length)

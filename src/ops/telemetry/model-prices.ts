@@ -1,9 +1,9 @@
 import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 
-/** What a million tokens cost, in the currency of whoever wrote the table. */
+/** The price of a million tokens, in the currency of the table. */
 export interface ModelPrice {
-  /** Of the model's name, or of `provider/name`; `*` stands for anything. */
+  /** For the model's name, or `provider/name`; `*` matches anything. */
   readonly pattern: string
   readonly input: number
   readonly output: number
@@ -13,7 +13,7 @@ export interface ModelPrice {
 
 const MILLION = 1_000_000
 
-/** null: nobody knows. The built-in model costs nothing. The first price that fits holds. */
+/** null: unknown. The built-in model costs nothing. The first matching price counts. */
 export function costOf(
   { provider, modelName }: Pick<ModelRef, 'provider' | 'modelName'>,
   turns: readonly Pick<ModelTurn, 'usage'>[],

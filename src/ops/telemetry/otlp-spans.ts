@@ -214,7 +214,7 @@ function messageOf(role: 'user' | 'assistant', content: string): string {
 
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/
 
-/** What is no `traceparent` is as none, as the recommendation wants. */
+/** An invalid `traceparent` counts as none, as the recommendation requires. */
 function parentOf(traceParent: string | null): Context {
   const [, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(traceParent ?? '') ?? []
   const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }

@@ -112,10 +112,10 @@ export class RunRecorder implements RunTraces {
   }
 }
 
-/** A secret that a limit cuts in two is still found: so much more is looked at than is kept. */
+/** To find a secret that a limit cuts in two, this many more characters are examined than kept. */
 const SEEN_CHARS = 1_000
 
-/** Whatever a tool answered, no more than what is kept of it stays in memory. */
+/** Of each tool's answer, only the recorded part stays in memory. */
 function boundedStep(step: ToolStep): ToolStep {
   const { input, observation } = step
   return {

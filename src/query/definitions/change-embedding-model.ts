@@ -23,9 +23,9 @@ export interface EmbeddingChange {
 }
 
 /**
- * What another embedding model, or another address or key of the same, means for a knowledge base. The model is called
- * once as a test. A different model takes over when its vectors are complete, or at once where there are no chunks.
- * Naming the model in force ends a re-embedding that is under way.
+ * What another embedding model, or another address or key of the same, means for a knowledge base. The model is called once
+ * as a test. A different model takes over when its vectors are complete, or at once without chunks. Naming the current model
+ * ends a running re-embedding.
  * @param vectorSize the length of the vectors, where the caller demands one
  * @throws AppError `provider_refused`, `provider_failed` for one that cannot be reached and is needed, `unknown_provider`,
  * `invalid_knowledge_base`, `dimension_mismatch`
@@ -97,7 +97,7 @@ export function checkedDimensions(
   return dimensions
 }
 
-/** How a re-embedding that is under way is shown in `params`. */
+/** A running re-embedding, as `params` shows it. */
 export function shownReembedding(
   { nextEmbeddingModel }: KnowledgeBase,
   progress: ReembeddingProgress | null,

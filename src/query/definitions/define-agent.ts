@@ -110,7 +110,8 @@ export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): 
 }
 
 /**
- * What an agent reads, its model is sent: whoever gives it a model, a prompt or data may read all of that themselves.
+ * An agent sends its model everything it reads, so giving it a model, a prompt or data requires the right to read all of
+ * that.
  * @throws AppError `forbidden`
  */
 function authored(
@@ -195,7 +196,7 @@ function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps)
   throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)
 }
 
-/** Nobody who has named another model is answered by the built-in one. */
+/** If the user named another model, the built-in one never answers. */
 function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   const { modelName } = ref
   if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
@@ -218,7 +219,7 @@ const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/i, 'gemini'],
 ]
 
-/** Of fields without one. Whatever has an address is a server with OpenAI's API. */
+/** For fields without a provider. A model with an address is a server with OpenAI's API. */
 function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): string {
   const vendor = VENDORS.find(([names]) => typeof modelName === 'string' && names.test(modelName))
   if (baseUrl) return 'openai'
@@ -278,7 +279,7 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   const parts = name.split('.').map((part) => part.trim().replace(/^([`"])(.*)\1$/, '$2'))
   const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
   if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
-  const expected = `expected "${shown}", where * and ? stand for any characters`
+  const expected = `expected "${shown}", where * and ? are wildcards`
   throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 

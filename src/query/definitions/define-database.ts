@@ -18,6 +18,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
+import type { KnowledgeBaseStorages } from '../../core/domain/ports/storage-ports.ts'
 import type {
   Catalog,
   DataSourceCatalog,
@@ -28,7 +29,7 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-/** Of a connection that somebody waits for. */
+/** For a connection that a client waits for. */
 const CHECK_MS = 10_000
 /** Of a statement that makes a database known: it is stored whatever comes of it. */
 export const QUICK_CHECK_MS = 3_000
@@ -197,7 +198,7 @@ function engineNamed(name: string): DataSourceEngine {
   throw new AppError('unknown_engine', message)
 }
 
-/** @throws AppError `invalid_database` where nothing is stored that a mask could stand for */
+/** @throws AppError `invalid_database` for a mask without a stored value */
 function refuseMasks(parameters: Fields): void {
   const masked = Object.entries(parameters).find(([, value]) => value === MASK)
   if (masked === undefined) return
@@ -233,6 +234,9 @@ export async function dropProject(project: Project, deps: CatalogDeps): Promise<
   if (project.name === DEFAULT_PROJECT) {
     throw new AppError('project_not_deletable', `Project ${project.name} cannot be deleted`)
   }
+  for (const kb of deps.catalog.snapshot().knowledgeBases) {
+    if (kb.projectId === project.id) await deps.storages.drop(kb)
+  }
   await deps.catalog.dropProject(project)
 }
 
@@ -260,8 +264,8 @@ const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bo
 const INDEX_TYPES = 'hnsw, ivf, exact and auto'
 
 /**
- * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. Whatever the index, results
- * stay those of the exact search, or nearly.
+ * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. With every index, results equal
+ * those of the exact search, or nearly.
  * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
  */
 export async function createVectorIndex(
@@ -332,14 +336,16 @@ export interface CatalogDeps {
   /** The providers an agent's model may name. */
   readonly chatProviders: readonly string[]
   /**
-   * Whether this server may connect to the address that a model names. One that nobody resolves passes: it is checked again
-   * at each connection.
+   * Whether this server may connect to a model's address. A name that does not resolve passes: it is checked again at each
+   * connection.
    * @throws AppError `address_refused`
    */
   readonly checkAddress: (ref: ModelRef) => Promise<void>
   /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
   readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
+  /** Other databases that hold knowledge bases. */
+  readonly storages: KnowledgeBaseStorages
   /** Who defines things; unset: the server itself. */
   readonly author?: Principal
   /** Told of the model that an agent was given; null: the server's default. */

@@ -23,10 +23,10 @@ import {
   rerankingModelOf,
   SEARCH_FIELDS,
   searchParams,
-  storageOf,
   vectorSize,
 } from './knowledge-base-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
+import { attachedFields, createStored, storageOf } from './storage-fields.ts'
 
 const DEFINING_FIELDS = [
   'embedding_model',
@@ -65,7 +65,7 @@ export const SHOWN_PARAMS: ReadonlySet<string> = new Set([
 ])
 
 const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS, ...Object.keys(NEVER)])
-const CREATE_FIELDS = new Set<string>(['name', 'storage', ...ALTER_FIELDS])
+const CREATE_FIELDS = new Set<string>(['name', 'storage', 'attach', ...ALTER_FIELDS])
 
 /**
  * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
@@ -79,7 +79,17 @@ export async function createKnowledgeBase(
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
   const project = requireProject(deps.catalog.snapshot(), projectName)
-  const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const own = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const { name: asName, storage } = own
+  const isAttached = new FieldReader(own, INVALID_KNOWLEDGE_BASE).truth('attach') === true
+  const { place, ...stored } = storageOf(storage, String(asName), deps)
+  const attached = isAttached
+    ? await attachedFields(own, { name: String(asName), place }, deps)
+    : null
+  const fields =
+    attached === null
+      ? own
+      : withNestedParams(attached.fields, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   const name = read.text('name')
   if (name === undefined) {
@@ -100,7 +110,7 @@ export async function createKnowledgeBase(
   const draft: KnowledgeBaseDraft = {
     name,
     projectId: project.id,
-    ...storageOf(fields.storage, name, deps),
+    ...stored,
     embeddingModel,
     rerankingModel: await rerankingModelOf(fields.reranking_model, null, deps),
     contentColumns: null,
@@ -110,6 +120,8 @@ export async function createKnowledgeBase(
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...keptParams(fields),
+      // Those who share it must make the same terms.
+      ...(place === null ? {} : { language: DEFAULT_LANGUAGE }),
       ...languageParam(read),
       ...searchParams(read),
       created_embedding_model: `kb_embedding_${name}`,
@@ -118,7 +130,19 @@ export async function createKnowledgeBase(
     // Where the model could not be tried, its first vectors must have that length.
     dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
-  return deps.catalog.createKnowledgeBase(draft)
+  checkAttachedSize(draft, attached)
+  return createStored(draft, { place, isAttached }, deps)
+}
+
+/** @throws AppError `dimension_mismatch` */
+function checkAttachedSize(
+  { dimensions }: KnowledgeBaseDraft,
+  attached: { readonly dimensions: number | null } | null,
+): void {
+  const stored = attached?.dimensions ?? null
+  if (stored === null || dimensions === null || stored === dimensions) return
+  const sizes = `the model gives ${dimensions}, the storage holds ${stored}`
+  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }
 
 /** @throws AppError `unknown_provider`, `address_refused` for the chat model that writes contexts */
@@ -199,6 +223,11 @@ export async function alterKnowledgeBase(
   const size = vectorSize(read)
   if (sentModel === undefined) checkStoredSize(kb, size)
   const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, size, deps))
+  const { language = kb.language } = languageParam(read)
+  if (deps.storages.isRemote(kb)) {
+    if (embedding?.changes.reembedding != null) throw staysAsItIs(kb, 'its embedding model')
+    if (language !== kb.language) throw staysAsItIs(kb, 'its language')
+  }
   const preprocessing = read.object('preprocessing')
   const changes: KnowledgeBaseChanges = {
     ...embedding?.changes,
@@ -226,6 +255,12 @@ export async function alterKnowledgeBase(
   return altered
 }
 
+function staysAsItIs({ name, vectorDatabase }: KnowledgeBase, what: string): AppError {
+  const how = 'create another knowledge base and INSERT … SELECT from this one'
+  const message = `${name} is stored in ${vectorDatabase} and keeps ${what}: ${how}`
+  return new AppError(INVALID_KNOWLEDGE_BASE, message)
+}
+
 /** The params of before, without those that were about another model. */
 function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
   if (embedding === undefined) return params
@@ -245,6 +280,7 @@ function withoutReset(params: Fields, sent: Fields, fields: Fields): Fields {
 }
 
 export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.storages.drop(kb)
   await deps.catalog.dropKnowledgeBase(kb)
   deps.reembeddings.wake(kb)
 }

@@ -19,7 +19,7 @@ import { FieldReader, type Fields } from './fields.ts'
 
 const INVALID_SOURCE = 'invalid_source'
 
-/** What each kind is told, in this order; the first is what it cannot do without. */
+/** The parameters of each kind, in this order; the first is required. */
 const PARAMETERS: Readonly<Record<SourceKind, readonly string[]>> = {
   folder: ['path', 'include', 'exclude', 'hidden'],
   url: ['url', 'headers'],

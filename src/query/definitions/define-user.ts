@@ -1,4 +1,4 @@
-/** Keys, as REST bodies and SQL statements make them. Nobody gives away more than they have. */
+/** Keys, as REST bodies and SQL statements create them. A key never has more rights than its creator. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   mayDo,
@@ -49,7 +49,7 @@ export async function createKey(
   const scopes = scopesOf(fields.scopes)
   const above = scopes.find((scope) => !mayDo(principal, scope))
   if (above !== undefined) {
-    const message = `A key has at most the scopes of whoever makes it; "${above}" is not among them`
+    const message = `A key has at most the scopes of its creator; "${above}" is not among them`
     throw new AppError('forbidden', message)
   }
   return deps.keys.create({
@@ -62,12 +62,12 @@ export async function createKey(
   })
 }
 
-/** Those that the principal could have made: whoever is limited to some projects sees no others. */
+/** The keys that the principal could have created; with a limit to some projects, only keys of those. */
 export function visibleKeys(principal: Principal, keys: AccessKeys): readonly AccessKey[] {
   return keys.list().filter(({ namespaces }) => isWithinPrincipal(namespaces, principal))
 }
 
-/** Whether a principal may decide about somebody who may name these. */
+/** Whether a principal may manage a user or key with these projects. */
 function isWithinPrincipal(namespaces: readonly string[] | null, principal: Principal): boolean {
   if (principal.namespaces === null) return true
   return namespaces?.every((one) => principal.namespaces?.has(nameKey(one))) ?? false
@@ -143,7 +143,7 @@ function expiryOf(sent: unknown, nowMs: number): string | null {
 const EXPIRY =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
 
-/** Milliseconds since 1970 of a day or a time as people write it, UTC unless it says otherwise; NaN for what is none. */
+/** Milliseconds since 1970 of a date or time as people write it, in UTC unless it names a zone; NaN for anything else. */
 export function momentMillis(text: string): number {
   const [, day, time = '00:00:00', zone = 'Z'] = EXPIRY.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
@@ -180,7 +180,7 @@ const PASSWORD_CHARS_MIN = 8
 /** Hashing a longer one takes longer. */
 const PASSWORD_CHARS_MAX = 1_024
 
-/** The one of the settings first. Whoever is limited to some projects sees no others. */
+/** The user of the settings first. A principal limited to some projects sees no others. */
 export function visibleUsers(principal: Principal, deps: UserDeps): readonly ListedUser[] {
   const first: readonly ListedUser[] =
     deps.firstAdmin === undefined ? [] : [firstAdminOf(deps.firstAdmin)]
@@ -199,7 +199,7 @@ export async function createUser(
   refuseUnknown(fields, ['name', 'password', 'role', 'projects'])
   if (deps.firstAdmin === undefined) {
     const how = 'Set EIDER_USERNAME and EIDER_PASSWORD first; their user is the first admin'
-    throw new AppError('login_off', `Without a login nobody is asked for a password. ${how}`)
+    throw new AppError('login_off', `Without a login there are no passwords. ${how}`)
   }
   const { name } = fields
   if (typeof name !== 'string') throw invalid('Field "name" must be a string')

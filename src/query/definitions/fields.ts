@@ -150,8 +150,8 @@ const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
 
 /**
  * `{provider, model_name, api_key, base_url, …}` as a model reference.
- * @param stored the reference that this one replaces. Its secrets stand in for masked ones, but only at the address they
- * were given for: a caller who names another address must know them
+ * @param stored the reference that this one replaces. Its secrets replace masked ones, but only for the address they were
+ * given for: a caller who names another address must know them
  */
 export function modelRefOf(
   fields: Fields,
@@ -283,7 +283,7 @@ function maskedFields(fields: Fields): Fields {
   return Object.fromEntries(entries)
 }
 
-/** Fields without what is masked in them, nested ones too, and without secrets that nobody masked. */
+/** Fields without masked values, at any depth, and without secrets that were not masked. */
 export function withoutMasked(fields: Fields): Fields {
   const kept = Object.entries(maskedFields(fields)).flatMap(([name, value]) => {
     return value === MASK ? [] : [[name, withoutMaskedValue(value)] as const]

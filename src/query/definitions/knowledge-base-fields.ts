@@ -1,8 +1,7 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
-import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../../core/domain/column-type.ts'
 import { FUSIONS, fusionNamed } from '../../core/domain/hybrid-search.ts'
-import { checkedName, nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import {
   EXPORT_FORMAT,
   type ExportDefinition,
@@ -14,7 +13,6 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../../core/domain/language.ts'
 import { DIMENSIONS_MAX, type ModelRef, RERANKING_OPTIONS } from '../../core/domain/model-ref.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import { isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
@@ -73,62 +71,6 @@ export function languageParam(read: FieldReader): { readonly language?: Language
     INVALID_KNOWLEDGE_BASE,
     `Unknown language "${name}". Available languages: ${known}`,
   )
-}
-
-export function storageOf(
-  storage: unknown,
-  name: string,
-  { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
-): Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
-  if (storage === undefined || storage === null) {
-    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
-  }
-  const fields = typeof storage === 'string' ? storageOfName(storage) : storage
-  const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
-  read.allowOnly(new Set(['database', 'table']), (name) => {
-    return `Unknown field "${name}" in "storage"; expected "database" and "table"`
-  })
-  const database = read.text('database')
-  const table = read.text('table')
-  if (!database || !table) {
-    const detail = 'Must provide "database" and "table" field in "storage" param'
-    throw new AppError('missing_parameter', detail)
-  }
-  const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
-  if (author !== undefined && author.namespaces !== null && !isDefault) {
-    // Storages are of all projects: which names are taken says what there is elsewhere.
-    const message = `${author.name} may use some projects only and names no "storage": leave it out`
-    throw new AppError('forbidden', message)
-  }
-  refuseOtherDatabase(database, catalog.snapshot())
-  return {
-    vectorDatabase: checkedName('storage database', database),
-    vectorDatabaseTable: checkedName('storage table', table),
-  }
-}
-
-/** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
-function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
-  const { projects } = snapshot
-  const key = nameKey(database)
-  const isSource = seenDataSource(snapshot, database) !== undefined
-  const isProject = projects.some((project) => nameKey(project.name) === key)
-  const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
-    key,
-  )
-  if (!isProject && !isSystem && !isSource) return
-  const other = isSource ? 'a connected database' : 'a database of the system'
-  const what = isProject ? 'a project' : other
-  const how = 'leave "storage" out, or name a store: "duckdb", or a name of your own'
-  throw new AppError(
-    INVALID_KNOWLEDGE_BASE,
-    `"storage" names ${database}, ${what}, which stores no vectors; ${how}`,
-  )
-}
-
-function storageOfName(name: string): Fields {
-  const [database, table, ...rest] = name.split('.')
-  return rest.length > 0 ? {} : { database, table }
 }
 
 /** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
@@ -221,7 +163,7 @@ function contentColumns(read: FieldReader): readonly string[] | undefined {
   return columns
 }
 
-/** Names are compared without case, so a name that stands twice would be ambiguous. */
+/** Names are compared without case, so a repeated name would be ambiguous. */
 function columnList(read: FieldReader, field: string): readonly string[] | undefined {
   const columns = read.textList(field)
   checkNames(columns ?? [], field)
@@ -250,7 +192,11 @@ function idColumn(read: FieldReader): string | undefined {
 /** The definition of a knowledge base in a file, and back. */
 
 /** As JSON. No secret is in it. */
-export function exportDefinition(kb: KnowledgeBase, chunkCount: number): string {
+export function exportDefinition(
+  kb: Omit<KnowledgeBaseDraft, 'projectId' | 'vectorDatabase' | 'vectorDatabaseTable'> &
+    Pick<KnowledgeBase, 'isLanguageKnown' | 'language' | 'storedMetadata'>,
+  chunkCount: number,
+): string {
   const { warnings: _, created_embedding_model: __, ...params } = kb.params
   const { sent } = kb.preprocessing
   return JSON.stringify({
@@ -321,7 +267,7 @@ function exportedColumns(value: unknown): readonly ExportedColumn[] {
     if (known === null || isTaken || name === '' || name.length > EXPORTED_NAME_CHARS_MAX) {
       const shown = name.slice(0, 100).toWellFormed()
       throw unreadableExport(
-        `its metadata column ${shown} has no type of a column, or stands there twice`,
+        `its metadata column ${shown} has no type of a column, or is listed twice`,
       )
     }
     names.add(nameKey(name))

@@ -14,8 +14,8 @@ const HEADER_CHARS_MAX = 8_192
 const URL_CHARS_MAX = 2_000
 
 /**
- * @param stored the servers that these replace. Their secrets stand in for masked ones, but only at the address they were
- * given for: a caller who names another address must know them
+ * @param stored the servers that these replace. Their secrets replace masked ones, but only for the address they were given
+ * for: a caller who names another address must know them
  */
 export function mcpServersOf(
   sent: readonly unknown[],
@@ -59,7 +59,7 @@ function mcpServerOf(fields: Fields, stored: readonly McpServer[], code: ErrorCo
   const tools = read.textList('tools') ?? []
   const isWellMade = tools.every((tool) => tool.trim() !== '' && tool.length <= TOOL_CHARS_MAX)
   if (isWellMade && tools.length <= TOOLS_MAX) return { name, url, headers, tools }
-  const form = `at most ${TOOLS_MAX} names of tools, where * and ? stand for any characters`
+  const form = `at most ${TOOLS_MAX} names of tools, where * and ? are wildcards`
   throw new AppError(code, `"tools" of the MCP server ${name} must be ${form}`)
 }
 

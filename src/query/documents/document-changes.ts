@@ -30,7 +30,7 @@ export interface SentDocument {
 }
 
 /**
- * Stores a document in the place of the one with its id.
+ * Replaces the document that has this id.
  * @returns it as it is stored, and whether there was none before
  * @throws AppError `invalid_request` for a column that there is not, `insert_failed` for a document that cannot be stored,
  * those of the embedder and the store
@@ -219,7 +219,7 @@ export interface DocumentTexts {
 export interface DocumentText {
   readonly column: string
   readonly text: string
-  /** False where some of it stands in no chunk, or a chunk was changed by itself. */
+  /** False if the chunks leave out some of the text, or one of them was changed by itself. */
   readonly isExact: boolean
 }
 

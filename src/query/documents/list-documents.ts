@@ -12,7 +12,7 @@ import { runSelect } from '../select/run-select.ts'
 export interface Selection {
   /** See `searchFilter`. A document is meant where one of its chunks is. */
   readonly filters?: unknown
-  /** A part of an id or a title, in whatever case. */
+  /** Part of an id or title; case is ignored. */
   readonly searched?: string
   readonly documentId?: string
 }

@@ -128,7 +128,10 @@ class Categories {
     this.#codes[point] = known.code + 1
   }
 
-  /** By how common they are: the first get the colours that are told apart best. Texts that are all dates are times. */
+  /**
+   * By frequency: the most common get the colours that are easiest to tell apart. Texts that are all dates are treated as
+   * times.
+   */
   all(): MapValues {
     const times = this.#mayBeTimes ? timesOf([...this.#known.keys()]) : null
     if (times !== null) return { kind: 'times', numbers: this.#numbersOf(times) }

@@ -58,7 +58,7 @@ export interface ImportReport {
 }
 
 /**
- * Stores the documents of an export, each in the place of the one with its id: all of them or none.
+ * Stores the documents of an export, replacing those with the same ids: all of them or none.
  * @throws AppError `file_unreadable`, `import_mismatch` for vectors of another model, those of creating a knowledge base
  */
 export async function importKnowledgeBase(

@@ -35,7 +35,7 @@ export interface Rechunked {
   readonly leftOut: readonly JobError[]
 }
 
-/** Somebody else may write a document between its reading and its writing. */
+/** Another client may change a document between its reading and its writing. */
 const RECHUNK_ATTEMPTS_MAX = 4
 
 /**

@@ -123,7 +123,7 @@ class RechunkRun {
       {
         kb,
         ids: batch.map(({ id }) => id),
-        // Whoever goes on from here finds the others: what was split again is stored behind them.
+        // Reading from this position still finds the other documents: re-chunked ones are stored after them.
         markOf: (done) => this.#markOf(progressAfter(before, done, done.documents)),
       },
       this.#deps,

@@ -17,7 +17,7 @@ export interface TextPlace {
   readonly end: number
 }
 
-/** Where a text stands in no chunk. */
+/** Text that is in no chunk. */
 interface Gap {
   /** null: it is the begin of the text. */
   readonly before: StoredChunk | null
@@ -39,7 +39,7 @@ export class JoinedText {
     end: 0,
     chunk: null,
   }
-  /** False where some of it stands in no chunk, or a chunk is not a part of it. */
+  /** False if the chunks leave out some of the text, or one of them is not part of it. */
   isExact = true
   /** False where a chunk is not the part of the text that it was cut as. */
   isCutAsStored = true
@@ -53,12 +53,12 @@ export class JoinedText {
     return this.#pieces.join('')
   }
 
-  /** @returns where the chunk stands in the text */
+  /** @returns where the chunk starts in the text */
   add(chunk: StoredChunk): TextPlace {
     return chunk.metadata.source === MADE_OF_TEXT ? this.#append(chunk) : this.#join(chunk)
   }
 
-  /** What is made of the text has no place in it: one stands below the other. */
+  /** Text made from other text has no position in it: such chunks are listed one below the other. */
   #append({ content }: StoredChunk): TextPlace {
     const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
     const start = this.#last.end + joint.length
@@ -74,7 +74,7 @@ export class JoinedText {
     const [start, end] = [chunkStart(chunk), chunkEnd(chunk)]
     const { end: known } = this.#last
     if (start > known) {
-      // White space at the edges of chunks stands in none of them.
+      // White space at the edges of chunks is part of none of them.
       const { chunk: before } = this.#last
       this.#pieces.push(this.#fill({ before, after: chunk, length: start - known }))
       this.isExact = false
@@ -104,7 +104,7 @@ function chunkEnd({ metadata }: StoredChunk): number {
   return Number(metadata.end_char)
 }
 
-/** Those that are made of JSON stand in their order alone. */
+/** Chunks made from JSON have an order but no position. */
 function sortPlace(chunk: StoredChunk): number {
   return chunk.metadata.source === MADE_OF_TEXT ? 0 : chunkStart(chunk)
 }

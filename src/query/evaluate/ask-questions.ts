@@ -23,7 +23,7 @@ export interface AskingWork {
   readonly concurrency: number
   /** null: nothing is kept. */
   readonly saved: SavedAnswers | null
-  /** Told of each answer; unset: nobody wants to know. */
+  /** Called with each answer, if set. */
   readonly progress?: EvaluationProgress | undefined
 }
 
@@ -118,7 +118,7 @@ function shownCitation({ knowledge_base, document_id, chunk_id, text }: Citation
   return { knowledge_base, document_id, chunk_id, text }
 }
 
-/** Of a row of ours, which its owner may have changed since. @throws AppError `invalid_request` */
+/** For a row of the evaluation, which its owner may have changed since. @throws AppError `invalid_request` */
 function citationsIn(text: unknown): readonly ShownCitation[] {
   if (typeof text !== 'string') return []
   try {

@@ -18,7 +18,7 @@ import type { AnswerRow } from './saved-answers.ts'
 interface StoredEvaluation extends AgentEvaluationRequest {
   /** An agent of the same name is not the one that was meant. */
   readonly agentId: number
-  /** Of whoever began it: it never has more. */
+  /** The rights of the principal who started it: it never has more. */
   readonly rights: Rights | null
   /** Those of the session that it names: the session may be over. */
   readonly variables: Readonly<Record<string, BoundValue>>

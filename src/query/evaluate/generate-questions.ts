@@ -16,7 +16,7 @@ import { type EvaluationPrompt, questionPrompt } from './metrics/evaluation-prom
 
 /** Rows of `from_sql` that the texts are chosen from. */
 const SOURCE_ROWS_MAX = 10_000
-/** Extra texts, in the place of those that the model writes no question for. */
+/** Extra texts, used where the model writes no question. */
 const SPARE_TEXTS = 5
 
 interface GenerationRequest {
@@ -106,7 +106,7 @@ async function chunkTexts(
   return texts
 }
 
-/** A sample of the first rows of a SELECT, whatever their order. */
+/** A sample of a SELECT's first rows, in any order. */
 async function selectedTexts(
   { version, options, seed, db, params, fromSql }: SeededRequest & { readonly fromSql: string },
   deps: QueryDeps,

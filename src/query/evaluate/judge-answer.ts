@@ -44,7 +44,7 @@ type Verdicts = Pick<
   | 'judge_error'
 >
 
-/** What the judges say of one answer. A model that fails is told as `judge_error`. @throws the signal's reason */
+/** What the judges say about one answer. A failing model is reported as `judge_error`. @throws the signal's reason */
 export async function judgeAnswer(
   question: GoldenQuestion,
   answer: GivenAnswer,
@@ -82,7 +82,7 @@ export async function judgeAnswer(
   }
 }
 
-/** The text without the ids of what it cites: they hold numbers that nobody said. */
+/** The text without the ids of its citations: they contain numbers that the answer does not state. */
 function withoutMarks({ content, citations }: GivenAnswer): string {
   return citations.reduce((text, { chunk_id: id }) => text.replaceAll(`[${id}]`, ' '), content)
 }

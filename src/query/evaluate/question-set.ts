@@ -22,7 +22,7 @@ export interface GoldenQuestion {
   readonly documentIds: readonly string[]
   /** Of the documents: `name` or `project.name`; null: in any. */
   readonly knowledgeBase: string | null
-  /** It is right to say that there is no answer. */
+  /** The right answer is that the data has none. */
   readonly isUnanswerable: boolean
 }
 

@@ -55,7 +55,7 @@ function sqlOf(name: string, definition: Definition): (source: SchemaSource) => 
   return (source) => rowsSql(columns, rows(source))
 }
 
-/** The SELECT under the names of the columns, without the rows that whoever runs it may not see. */
+/** The SELECT under the columns' names, without the rows its caller may not see. */
 function selectSql(
   name: string,
   { columns, select }: Definition & { readonly select: string },
@@ -97,7 +97,7 @@ function visibleCondition(
 
 export const INFORMATION_SCHEMA_TABLES = TABLES.map(({ name }) => name.toLowerCase())
 
-/** A SELECT of the table's rows, or undefined when there is no such table. */
+/** A SELECT of the table's rows, or undefined for an unknown table. */
 export function informationSchemaSql(snapshot: CatalogSnapshot, name: string): string | undefined {
   return named(name)?.sql({ snapshot, tables: TABLES })
 }

@@ -1,4 +1,4 @@
-/** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
+/** The tables of information_schema over everything that a FROM can name, with the columns that MySQL's have. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
@@ -193,7 +193,7 @@ function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
   }))
 }
 
-/** Whatever can stand in a FROM. */
+/** Everything that a FROM can name. */
 interface CatalogRelation {
   /** The project, `files` or `information_schema`. */
   readonly schema: string

@@ -52,14 +52,14 @@ export interface LiveRows {
 }
 
 export interface LiveTables {
-  /** @param table in lower case; @param snapshot what whoever reads it may see */
+  /** @param table in lower case; @param snapshot the part of the catalog that the reader may see */
   rows(table: string, snapshot: CatalogSnapshot, signal: AbortSignal): Promise<LiveRows>
 }
 
 /** The bound JSON of a table's rows. */
 const LIVE = 'eider_live_'
 
-/** The table whose rows stand in this parameter. */
+/** The table whose rows are in this parameter. */
 export function liveTableOf(parameter: string): string | undefined {
   return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
 }
@@ -69,7 +69,7 @@ const DEFINITION = /CREATE TABLE (\w+) \(([^)]*)\)(?: AS\s([\s\S]*))?$/
 /** A table as `tables.sql` defines it. */
 export interface Definition {
   readonly columns: readonly SchemaColumn[]
-  /** The SELECT of its rows, where it is always the same but for what stands in braces. */
+  /** The SELECT of its rows, if only the parts in braces change. */
   readonly select: string | undefined
 }
 
@@ -94,7 +94,7 @@ export function settledCondition(table: string): string {
   return `$${LIVE}${table.toLowerCase()}::VARCHAR IS NOT NULL`
 }
 
-/** Of the rows that have the column `asked_by`: those that whoever runs the statement may see. `LiveTables` says who that is. */
+/** From the rows with a column `asked_by`, those that the statement's caller may see; `LiveTables` knows who that is. */
 export function askedCondition(table: string): string {
   const asker = (field: string) => {
     return `json_extract_string($${LIVE}${table.toLowerCase()}::VARCHAR, '$[0].${field}')`

@@ -1,4 +1,4 @@
-/** The tables of data sources as rows of information_schema. They are asked for whenever somebody looks. */
+/** The tables of data sources as rows of information_schema. They are read from the sources on each request. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
@@ -30,7 +30,9 @@ export interface ListedSources {
   readonly sources: Pick<DataSources, 'tables' | 'describeTables' | 'columns'>
 }
 
-/** Data sources that are asked at once: as many as anybody has, and no flood of connections from somebody who has thousands. */
+/**
+ * Data sources that are read at once: enough for ordinary use, without flooding the network for a server that has thousands.
+ */
 const ASKED_AT_ONCE = 64
 const WARNINGS_MAX = 20
 
@@ -151,7 +153,7 @@ function columnRows(
   }))
 }
 
-/** As it stands behind the name of its data source. */
+/** As written after the name of its data source. */
 export function shownTableName({ schema, name }: SourceTableName): string {
   return schema === null ? name : `${schema}.${name}`
 }

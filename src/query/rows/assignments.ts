@@ -46,7 +46,7 @@ function targetKey(target: AssignmentTarget): string {
   return `${target.kind} ${nameKey(target.kind === 'content' ? target.column : target.name)}`
 }
 
-/** The column as it stands in the knowledge base: `price`, or `metadata` and a key. */
+/** The column in the knowledge base: `price`, or `metadata` and a key. */
 function withoutTable({ column }: Assignment, table: string): readonly string[] {
   const [first = '', ...rest] = column
   const isOfTable = rest.length > 0 && nameKey(first) === nameKey(table)
@@ -178,7 +178,7 @@ export async function guardedList(
   const request = { sql, database, params, isPrinted: true }
   const { statement, release, plan } = await planAndBind(request, deps, signal)
   await release()
-  // As DuckDB prints it: the same text behind whatever is selected.
+  // As DuckDB prints it: the same text after any list of columns.
   const other = await planAndBind({ ...request, sql: `SELECT 0${source}` }, deps, signal)
   await other.release()
   const end = other.statement.sql.slice('SELECT 0'.length)
@@ -223,7 +223,8 @@ function refuseQueries(sql: string): void {
 }
 
 /**
- * The same for what is stored with a table, and must mean the same later: nothing in it is limited by functions of ours.
+ * The same for expressions that are stored with a table and must keep their meaning: nothing in them is limited by functions
+ * of Eider.
  * @throws AppError `sql_not_supported`
  */
 export async function storedExpression(

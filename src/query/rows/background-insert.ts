@@ -35,7 +35,7 @@ interface StoredStatement {
   readonly statement: Insert
   readonly db: string
   readonly params: StatementRequest['params']
-  /** Of whoever began it: it never has more. */
+  /** The rights of the principal who started it: it never has more. */
   readonly rights: Rights | null
   /** Those of the session that it names: the session may be over. */
   readonly variables: Readonly<Record<string, BoundValue>>

@@ -49,7 +49,7 @@ export async function insertRows(
   return tracked.counts
 }
 
-/** Stores what the SELECT or the VALUES give. `isBatched`: in several transactions, whatever it is. */
+/** Stores the rows of the SELECT or VALUES. `isBatched`: in several transactions, for either kind. */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   {
@@ -87,7 +87,7 @@ async function insertedColumns(
   const { columns } = statement
   if (columns === null && !isValues) return own
   if (columns?.length === own.length) return columns
-  // Nobody is going to read the rows.
+  // The rows will not be read.
   await stream.batches[Symbol.asyncIterator]().return?.()
   if (columns === null) {
     const how = 'INSERT INTO name (id, content) VALUES (…)'
@@ -150,7 +150,7 @@ export function storingOptions(sent: Fields): StoringOptions {
 
 type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
 
-/** With their types. Numbers in VALUES are learned as those of JSON: `9.5` is no DECIMAL(2,1). */
+/** With their types. Types of numbers in VALUES are inferred as for JSON: `9.5` is not a DECIMAL(2,1). */
 function valueBatches({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
   return isValues ? withPlainNumbers(typedBatches) : typedBatches
 }
@@ -164,8 +164,8 @@ function plainNumber(value: CellValue): CellValue {
 }
 
 /**
- * The values of a SELECT as the rows of an insert. An object in a column `metadata` stands for its fields, where the
- * knowledge base has no column of that name; rows of `SELECT *` from a knowledge base are its chunks.
+ * The values of a SELECT as the rows of an insert. An object in a column `metadata` provides its fields, unless the
+ * knowledge base has a column of that name; rows of `SELECT *` from a knowledge base are its chunks.
  * @param columns the names of the values
  */
 async function* rowsToInsert(

@@ -268,8 +268,8 @@ function refuseTooMany(count: number): void {
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
 /**
- * Finds the chunks by a SELECT like any other, so that a WHERE means the same in both. The change then happens to
- * exactly these chunks, whatever is written in between.
+ * Finds the chunks with an ordinary SELECT, so that a WHERE means the same in both. The change then applies to exactly these
+ * chunks, even if others are written in between.
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
  */

@@ -155,7 +155,7 @@ function requireScopes(statement: Statement | undefined, author: Principal | und
   if (isSelect && !mayDo(author, 'ask')) requireScope(author, 'read')
 }
 
-/** Clients name the default project where nobody has said which: those who may not see it are in their own first one. */
+/** Clients that were not told a project name the default one: a principal who may not see it gets its own first one. */
 function inOwnDatabase(request: QueryRequest, { rights }: QueryDeps): QueryRequest {
   const [first] = rights?.namespaces ?? []
   const isDefault = nameKey(request.db) === DEFAULT_PROJECT && !sees(rights, request.db)

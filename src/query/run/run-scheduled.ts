@@ -32,7 +32,7 @@ interface Checkpoint {
   readonly high: LastMark | null
   /** The IF gave a row. */
   readonly isAllowed: boolean
-  /** What LAST of the IF stands for after this run. */
+  /** The value of the IF's LAST after this run. */
   readonly ifHigh: LastMark | null
 }
 

@@ -20,9 +20,9 @@ type Scopes = readonly (Scope | 'everything')[]
 type Kind = Statement['kind']
 
 /**
- * What each statement of the dialect needs before anything of it is looked at. What it reads beside that, in a SELECT
- * within it, needs its own: names are resolved with the rights of whoever runs it. A kind without a line here would not
- * compile, and needs an admin of everything.
+ * The scopes that each kind of statement needs before anything in it is examined. Everything it reads beyond that, such as a
+ * SELECT within it, needs its own: names are resolved with the caller's rights. A kind missing here does not compile; the
+ * strictest answer is an admin of everything.
  */
 const SCOPES: {
   readonly [K in Kind]: Scopes | ((statement: Extract<Statement, { kind: K }>) => Scopes)
@@ -70,7 +70,7 @@ const SCOPES: {
   // It runs by itself, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
-  // Nobody makes or changes more than they have: the definitions check that.
+  // No principal creates or changes more than it has: the definitions check that.
   create_key: ['admin'],
   drop_key: ['admin'],
   show_keys: ['admin'],
@@ -113,7 +113,7 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false
 }
 
-/** What a statement is given that runs for somebody who may not see or read everything. */
+/** The dependencies of a statement whose caller may not see or read everything. */
 
 /** @param author who defines things; null: what runs by itself, which defines nothing */
 export function depsFor(
@@ -150,7 +150,7 @@ function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalo
   })
 }
 
-/** Jobs of the projects that somebody may name; others are not there. */
+/** Jobs of the projects that the principal may name; others do not exist for it. */
 export function limitedJobs(
   jobs: Jobs,
   rights: Rights | null,
@@ -163,7 +163,7 @@ export function limitedJobs(
     if (job !== undefined && isSeen(job)) return job
     throw new AppError('job_not_found', `There is no job ${id}`)
   }
-  /** It runs with the rights of whoever began it: who begins it again must have these. */
+  /** It runs with the rights of the principal who started it; restarting it requires these rights. */
   const refuseOthers = async (id: number) => {
     const { kind } = seen(id)
     // It reads and writes one knowledge base that they see.
@@ -171,7 +171,7 @@ export function limitedJobs(
     const { request } = await store.workOf(id)
     const isOwnKind = kind === 'insert' || kind === 'import' || kind === 'evaluation'
     if (isOwnKind && covers(rights, rightsOfWork(request))) return
-    const why = 'whoever began it may do more than you'
+    const why = 'the user who started it has more rights than you'
     throw new AppError('forbidden', `Job ${id} may not be begun again: ${why}`)
   }
   return {
@@ -203,7 +203,7 @@ export function limitedJobs(
   }
 }
 
-/** As they stand in the stored request of a job; null: it was begun by somebody who may do everything. */
+/** The rights in the stored request of a job; null: it was started by a principal with all rights. */
 export function rightsOfWork(request: unknown): Rights | null {
   if (typeof request !== 'object' || request === null || !('rights' in request)) return null
   // Only this program writes requests of jobs.

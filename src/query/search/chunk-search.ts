@@ -1,4 +1,4 @@
-/** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search stands beside it. */
+/** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search is separate. */
 
 import type { Fusion, SearchMode } from '../../core/domain/hybrid-search.ts'
 import { quote } from '../../core/domain/identifier.ts'
@@ -12,7 +12,7 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
 
-/** A text that begins with so many spaces counts as empty. */
+/** A text that begins with this many spaces counts as empty. */
 const BLANK_CHARS_MAX = 200_000
 
 /** What a client asks for. */

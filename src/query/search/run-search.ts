@@ -27,7 +27,7 @@ export interface SearchOrder extends ChunkSearch {
   readonly explain: boolean
   /** Most chunks before and after each result. */
   readonly neighbours: number
-  /** Whether to tell where the words of the text stand. */
+  /** Whether to mark the positions of the text's words. */
   readonly isHighlighted?: boolean
 }
 
@@ -36,7 +36,7 @@ export interface SearchResult extends FoundChunk {
   readonly rank: number
   readonly neighbours: Neighbourhood | null
   readonly explanation: ChunkExplanation | null
-  /** Where words of the searched text stand in the content; null: not asked for, or a vector was searched. */
+  /** Where words of the searched text appear in the content; null: not requested, or a vector was searched. */
   readonly highlights: readonly TextRange[] | null
 }
 
@@ -166,8 +166,8 @@ async function explainChunks(
 }
 
 /**
- * The statement that finds the chunks of a search, with its values in it, to be copied; null: there is no single one, or
- * a vector is searched.
+ * The statement that finds the chunks of a search, with its values inlined, to be copied; null: it takes more than one, or a
+ * vector is searched.
  * @throws AppError for filters that cannot be
  */
 function searchStatement(search: CheckedSearch, filters: unknown): string | null {

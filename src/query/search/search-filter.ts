@@ -33,7 +33,7 @@ interface Building {
   /** By name in lower case. */
   readonly columns: ReadonlyMap<string, FilterColumn>
   readonly params: Record<string, unknown>
-  /** Values stand in the text. */
+  /** Values are part of the text. */
   readonly isInline: boolean
   conditionCount: number
 }

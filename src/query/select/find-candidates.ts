@@ -26,7 +26,7 @@ import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 
-/** Stands behind the clause on how the nearest chunks are found, where a search is filtered. */
+/** Follows the clause on how the nearest chunks are found, for filtered searches. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
@@ -126,9 +126,9 @@ function nearestSearch(
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
-  const { sql, parameters, isCacheable } = prefilter
+  const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  return { ...search, prefilter: { sql, values: Object.fromEntries(own), isCacheable } }
+  return { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
 }
 
 function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {

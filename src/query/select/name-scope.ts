@@ -90,7 +90,7 @@ function isFiles(qualifier: string): boolean {
   return qualifier.toLowerCase() === FILES_DATABASE
 }
 
-/** A file has several names, and stands among what is allowed under its whole one. */
+/** A file has several names; the list of allowed ones has its full one. */
 function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: string): string {
   return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
 }

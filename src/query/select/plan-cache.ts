@@ -1,6 +1,7 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { PrefilterSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
@@ -9,12 +10,13 @@ import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type { DirectAnswer, SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
+  DocumentAnswer,
   MeasuredScan,
+  PlainAnswer,
   RerankInput,
   SearchInput,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
-import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -26,7 +28,7 @@ export interface SelectPlan {
   readonly thresholds: readonly string[]
   /** By its tree, the plan of each SELECT that gives the texts of a column, or the candidates of a reranking. */
   readonly innerPlans: ReadonlyMap<TreeNode, SelectPlan>
-  /** The placeholders that stand in `sql`. */
+  /** The placeholders in `sql`. */
   readonly parameters: ReadonlySet<string>
   /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
   readonly candidates: CandidatePlan | null
@@ -34,6 +36,8 @@ export interface SelectPlan {
   readonly isShort: boolean
   /** True when it holds tables that are made of the catalog as it was. */
   readonly readsCatalog: boolean
+  /** All that it names, but for those of its inner plans. */
+  readonly knowledgeBases: readonly KnowledgeBase[]
   /** The searches that have every vector measured in any case. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
@@ -42,7 +46,9 @@ export interface SelectPlan {
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
   /** Set where it counts the chunks of a knowledge base and does nothing else. */
   readonly counted: CountedChunks | null
-  /** What is read of databases elsewhere before the statement runs. Their placeholders stand in its texts. */
+  /** Set where it shows the chunks of one document and does nothing else. */
+  readonly document: DocumentRows | null
+  /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
   /** Their columns, of which the plan was made. */
   readonly described: readonly {
@@ -51,7 +57,7 @@ export interface SelectPlan {
   }[]
   /** Set where the whole statement is one of these reads. */
   readonly direct: DirectAnswer | null
-  /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
+  /** How often marks are used where a value only changes the result, not the plan; unset: the statement has none. */
   readonly marks?: ReadonlyMap<string, number>
 }
 
@@ -59,6 +65,11 @@ export interface CountedChunks {
   readonly knowledgeBase: KnowledgeBase
   /** What the column is called and holds: known once the database has answered it. */
   columns: RowStream['columns'] | null
+}
+
+export interface DocumentRows extends DocumentAnswer {
+  /** What its columns are called and hold: known once the database has answered it. */
+  readonly known: { columns: RowStream['columns'] | null }
 }
 
 /** The candidates of a reranking, whose SELECT is planned. */
@@ -83,11 +94,9 @@ export interface CandidateRequest {
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly prefilter: {
-    readonly sql: string
-    readonly parameters: ReadonlySet<string>
-    readonly isCacheable: boolean
-  } | null
+  readonly prefilter:
+    | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
 }
@@ -154,7 +163,7 @@ export class PlanCache {
   }
 }
 
-/** Whoever sees another part of the catalog has plans of their own. */
+/** A caller who sees another part of the catalog has separate plans. */
 function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }
@@ -170,7 +179,7 @@ export interface WantedTable {
 
 export type DescribedTable =
   | { readonly from: SourceFrom; readonly columns: readonly SourceColumn[] }
-  /** There is no such table; the hint ends the message. */
+  /** For an unknown table; the hint ends the message. */
   | { readonly from: null; readonly hint: string }
 
 /** By `wantedTableKey` the table that was wanted. */

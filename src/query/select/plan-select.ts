@@ -33,7 +33,7 @@ import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.t
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/subquery/rewrite.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
-/** Views that may stand within one another. */
+/** Maximum depth of nested views. */
 const VIEW_DEPTH_MAX = 10
 
 /** SELECTs for values within SELECTs for values. */
@@ -106,11 +106,13 @@ async function planTree(
     innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
   const { searches, agents, thresholds, scans, reads, direct } = inputs
+  const knowledgeBases = [...inputs.knowledgeBases.values()]
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
   const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const ofSources = { reads, direct, described: [] }
-  const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog, ...ofSources }
+  const read = { knowledgeBases, readsCatalog, ...ofSources }
+  const collected = { searches, agents, thresholds, scans, rerankings, ...read }
   const isShort = isShortAnswer(queryNode(statementOf(tree)))
   const constant = isConstantQuery(queryNode(statementOf(tree))) ? { answer: null } : null
   const isCounted = inputs.counted?.select === queryNode(statementOf(tree))
@@ -118,10 +120,17 @@ async function planTree(
     inputs.counted !== null && isCounted
       ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
       : null
+  const document = documentRows(inputs.document, queryNode(statementOf(tree)))
   const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
-  const plan = { ...collected, ...made }
+  const plan = { ...collected, ...made, document }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
+}
+
+function documentRows(found: PlanInputs['document'], query: TreeNode): SelectPlan['document'] {
+  if (found?.select !== query) return null
+  const { select: _, ...document } = found
+  return { ...document, known: { columns: null } }
 }
 
 interface Checked {
@@ -191,7 +200,7 @@ async function applyEdits(
   return candidates
 }
 
-/** A view is a caller's SELECT; every other edit is SQL of ours. */
+/** A view is the caller's SELECT; every other edit is SQL written by Eider. */
 async function editTree({ sql, view }: StatementEdit, engine: SqlText): Promise<TreeNode> {
   return view === undefined
     ? parseTree(await engine.parse(sql))
@@ -290,8 +299,8 @@ async function candidateRequest(
   if (prefilter === null) return { ...request, prefilter }
   const tree = parseTree(await engine.parse(prefilter.sql))
   prefilter.apply(tree)
-  const { isCacheable } = prefilter
-  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
+  const { isCacheable, condition } = prefilter
+  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable, condition } }
 }
 
 /** Reading the text is many times faster than walking the tree. */
@@ -316,8 +325,8 @@ function namedParameters(tree: TreeNode): ReadonlySet<string> {
 }
 
 /**
- * The plan with empty objects in the place of the trees that its inner plans are found by: a plan that is kept, or goes
- * from one thread to another, carries no trees.
+ * The plan with empty objects instead of the trees that identify its inner plans: a plan that is kept, or passed between
+ * threads, carries no trees.
  */
 function withoutTrees(plan: SelectPlan, marks = new Map<TreeNode, TreeNode>()): SelectPlan {
   const markOf = (tree: TreeNode): TreeNode => {

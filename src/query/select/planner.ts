@@ -110,7 +110,7 @@ export class Planner {
     }
   }
 
-  /** @param ended aborts: the thread ends, whatever it is at */
+  /** @param ended aborts: the thread ends at once, even in the middle of a plan */
   async #ask(
     request: PlanRequest,
     snapshot: CatalogSnapshot,

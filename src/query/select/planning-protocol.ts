@@ -25,7 +25,7 @@ export interface PlanRequest {
   readonly tables: DescribedTables
 }
 
-/** For a SELECT of ours: in the place of tables of information_schema, by their names in lower case, SQL of ours for their rows. */
+/** For Eider's own SELECTs: SQL for the rows of information_schema tables, by their names in lower case. */
 export type GivenRows = Readonly<Record<string, string>>
 
 /** What the names in it mean. */

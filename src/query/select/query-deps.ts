@@ -11,9 +11,9 @@ import type {
   RerankerRegistry,
 } from '../../core/domain/ports/model-ports.ts'
 import type {
-  ChunkCounts,
   ChunkRows,
   CommittedStates,
+  KnownChunks,
   NearestChunks,
   VectorIndexStates,
 } from '../../core/domain/ports/search-ports.ts'
@@ -39,7 +39,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
-  readonly counts: ChunkCounts
+  readonly known: KnownChunks
   readonly commits: CommittedStates
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
@@ -67,7 +67,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly live: LiveTables
   readonly schedules: Schedules
   readonly access: StatementAccess
-  /** Of whoever runs the statement; unset: whatever there is may be read. Its catalog shows no more than these let it. */
+  /** The caller's rights; unset: everything may be read. The catalog shows no more than these allow. */
   readonly rights?: Rights
   /** Those of the request's session. */
   readonly variables: VariableScope

@@ -26,7 +26,14 @@ import type { GivenRows } from './planning-protocol.ts'
 import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './query-deps.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
-import { directRows, planWithoutRows, readsOf, rowsUntilOver, SourceRows } from './source-reads.ts'
+import {
+  copyStorages,
+  directRows,
+  planWithoutRows,
+  readsOf,
+  rowsUntilOver,
+  SourceRows,
+} from './source-reads.ts'
 import { withColumnHint } from './statement-errors.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
@@ -51,7 +58,7 @@ export interface SelectRequest {
   readonly isEncoded?: boolean
   /** Set by a caller that wants to know of the statement and not its rows: tables elsewhere are empty then. */
   readonly isDescribed?: boolean
-  /** Set for a SELECT of ours that names the keys of chunks. */
+  /** Set for a SELECT of Eider that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
   /** Set by a caller that takes the text of the planned statement apart. */
   readonly isPrinted?: boolean
@@ -100,7 +107,7 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
   const rows = plan.reads.length === 0 ? run.rows : rowsUntilOver(run.rows, bound.release)
   return {
     ...rows,
-    // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
+    // DuckDB names an unnamed column after its expression, where a variable appears as one of Eider's parameters.
     columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
     ...(warnings.length === 0 ? {} : { warnings }),
     plan,
@@ -165,7 +172,7 @@ async function withAttempts<T>(
   }
 }
 
-/** Names of columns are told only of what the caller may read. */
+/** Column names are revealed only from relations that the caller may read. */
 function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot): CatalogSnapshot {
   if (allowed === undefined) return snapshot
   const tables = new Set(allowed.tables.map(nameKey))
@@ -217,7 +224,9 @@ async function prepare(
   const timer = new StageTimer(deps.nowMs)
   const named = { ...request, sql: nativeNamed(request.sql, deps.catalog.snapshot()) }
   const sql = await withPivotsResolved(named, deps, signal)
-  const { plan, texts } = await cachedPlan({ ...request, sql }, { deps, signal, timer })
+  const find = () => cachedPlan({ ...request, sql }, { deps, signal, timer })
+  const known = await find()
+  const { plan, texts } = (await copyStorages(known.plan, deps)) ? await find() : known
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(
@@ -291,7 +300,7 @@ interface PlannedSelect {
 /** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
-/** From the cache where the same statement was planned before, whatever texts it searches for. */
+/** From the cache if the same statement was planned before, with any search texts. */
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
@@ -307,7 +316,8 @@ async function cachedPlan(
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
   const isOwn = readsChunkKeys || Object.keys(given).length > 0
   if (isOwn || sql.length > SHARED_CHARS_MAX) return planAsWritten()
-  const parameterized = parameterizeSearchLiterals(sql, cut?.sql === sql ? cut.tokens : undefined)
+  const tokens = cut?.sql === sql ? cut.tokens : undefined
+  const parameterized = parameterizeSearchLiterals(sql, tokens)
   const { texts } = parameterized
   const scope = planScope(request)
   const statement = scope + parameterized.sql
@@ -318,7 +328,8 @@ async function cachedPlan(
     return isGood ? { plan: known, texts } : undefined
   }
   const plan = async () => {
-    const sharing = { sql: parameterized.sql, scope, versions: snapshot }
+    const known = texts.size === 0 ? tokens : undefined
+    const sharing = { sql: parameterized.sql, tokens: known, scope, versions: snapshot }
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })
@@ -340,7 +351,7 @@ function jsonOrEmpty(value: object | undefined): string {
   return value === undefined ? '' : JSON.stringify(value)
 }
 
-/** undefined where a parameter that stands for a literal has not become a search. */
+/** undefined if a parameter for a literal did not become a search. */
 async function planIfAllSearched(
   { sql, texts }: ParameterizedStatement,
   planText: (sql: string) => Promise<SelectPlan>,

@@ -1,6 +1,7 @@
 /** Rows of databases elsewhere, brought here before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
@@ -9,7 +10,7 @@ import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'
 import type { SourceRead, SourceTotal } from '../../sql/pushdown/source-read.ts'
 import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { type RunContext, runLimits } from './query-deps.ts'
+import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
 /** Reads of one statement that run at once. */
 const READS_AT_ONCE = 4
@@ -50,7 +51,7 @@ export class SourceRows {
     }
   }
 
-  /** The plan with these rows in the place of the tables. */
+  /** The plan with these rows instead of the tables. */
   planWith(plan: SelectPlan): SelectPlan {
     return withReads(plan, (read) => {
       const staged = this.#staged.get(this.#keys.get(read.placeholder) ?? '')
@@ -101,7 +102,7 @@ export async function directRows(
   return { columns, batches }
 }
 
-/** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
+/** At most this many rows. The reader may leave before it has begun: the source is stopped then, too. */
 function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {
@@ -253,4 +254,22 @@ function untilOver<T>(batches: AsyncIterable<T>, release: () => Promise<void>): 
       }
     },
   }
+}
+
+/**
+ * Brings the knowledge bases of a plan up to what their storages hold.
+ * @returns whether they are defined in another way now, so that the plan is out of date
+ * @throws AppError `source_failed`, `timeout`
+ */
+export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<boolean> {
+  const { catalog, storages } = deps
+  const remote = knowledgeBasesOf(plan).filter((kb) => storages.isRemote(kb))
+  if (remote.length === 0) return false
+  const before = catalog.snapshot().definitionsVersion
+  await Promise.all(remote.map((kb) => storages.fresh(kb)))
+  return catalog.snapshot().definitionsVersion !== before
+}
+
+function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {
+  return [...knowledgeBases, ...[...innerPlans.values()].flatMap(knowledgeBasesOf)]
 }

@@ -36,7 +36,7 @@ function* innerTexts(
   const isJob = statement.kind === 'create_job'
   let from = 0
   for (const text of selectsIn(statement)) {
-    // Those of a job stand behind each other, any other at the end.
+    // Those of a job are next to each other, any other is at the end.
     const start = isJob ? whole.indexOf(text, from) : whole.lastIndexOf(text)
     if (start === -1) continue
     yield { text, start }
@@ -69,9 +69,9 @@ interface NamedPlace {
   readonly column: number
   /** The line of the text, or a part of it; empty: it is not shown. */
   readonly shown: string
-  /** Of what is shown, how many characters stand before the place. */
+  /** How many characters of the excerpt come before the position. */
   readonly leadChars: number
-  /** What the message says behind the place, where that stands in it. */
+  /** The part of the message after the position, if it is in the text. */
   readonly said: string | undefined
 }
 
@@ -92,7 +92,7 @@ function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
   }
 }
 
-/** Whether what is shown stands there in this text: a place alone says not in which text it is. */
+/** Whether the excerpt is at that position in this text: a position alone does not tell which text it belongs to. */
 function isPlaceIn(text: string, place: NamedPlace): boolean {
   const { column, shown, leadChars } = place
   const at = offsetIn(text, { ...place, column: Math.max(1, column - leadChars) })
@@ -152,7 +152,7 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
 
 function lastHint(name: string): string | undefined {
   if (name.toLowerCase() !== 'last') return undefined
-  return 'LAST stands for what a job took before: only statements of CREATE JOB have it'
+  return 'LAST is the highest value a job has read so far: only statements of CREATE JOB have it'
 }
 
 /** How DuckDB says it. */
@@ -166,7 +166,7 @@ function nameTokens(sql: string): readonly Token[] {
   }
 }
 
-/** The columns of every relation that has one of these names, in whatever project. */
+/** The columns of every relation with one of these names, in any project. */
 function columnsOfNamed(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
   const names = new Set(tokens.map(({ value }) => value.toLowerCase()))
   const isNamed = ({ name }: { readonly name: string }) => names.has(name.toLowerCase())

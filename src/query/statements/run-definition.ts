@@ -189,7 +189,7 @@ export function withStatementName(
 
 /** CREATE, ALTER, DROP and SHOW of keys and users. */
 
-/** @throws AppError `sql_not_supported` where nobody asks, and those of the definitions */
+/** @throws AppError `sql_not_supported` without a principal, and those of the definitions */
 export async function runAccessStatement(
   request: StatementRequest<AccessStatement>,
   deps: QueryDeps,
@@ -224,7 +224,7 @@ export async function runAccessStatement(
   }
 }
 
-/** What runs by itself has nobody's rights to give away, and keeps no password in its text. */
+/** A scheduled statement has no user's rights to pass on, and keeps no password in its text. */
 export function needsSomebody(): AppError {
   const message = 'Keys and users are made, changed and shown by requests, not by a job'
   return new AppError('sql_not_supported', message)

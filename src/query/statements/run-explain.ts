@@ -196,7 +196,7 @@ function planTree(json: string): PlanNode | null {
   const [root] = Array.isArray(parsed) ? parsed : childrenOf(parsed)
   if (!isObject(root)) return null
   const node = planNode(root)
-  // What measures is no part of what was measured.
+  // The measuring itself is not part of the measurement.
   const isMeasuring = node.operator === 'EXPLAIN_ANALYZE'
   return isMeasuring ? (node.children[0] ?? null) : node
 }

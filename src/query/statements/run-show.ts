@@ -71,7 +71,7 @@ function describeSelect(name: QualifiedName, scope: ShowScope): string {
 }
 
 /**
- * The SELECT that SHOW CREATE stands for: the statement that would make a relation again, without its secrets.
+ * The SELECT behind SHOW CREATE: the statement that would recreate a relation, without its secrets.
  * @throws AppError `view_not_found`, `sql_unknown_name`
  */
 function showCreateSelect(

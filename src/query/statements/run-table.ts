@@ -74,7 +74,7 @@ async function alter(
   if (sql !== null) await deps.tables.alterTable(table, sql)
 }
 
-/** @throws AppError `sql_not_supported` with the right statement for what is no table */
+/** @throws AppError `sql_not_supported`, naming the right statement, for anything but a table */
 function refuseOther(
   { name, kind }: StatementOf<'alter_table' | 'drop_table'>,
   db: string,

@@ -1,4 +1,4 @@
-/** The SELECT over information_schema that a SHOW stands for, under the names of columns that clients know. */
+/** The SELECT over information_schema behind a SHOW, under the column names that clients know. */
 
 import {
   type CatalogSnapshot,
@@ -52,7 +52,7 @@ export function narrowedSelect(
   return `SELECT * FROM (${sql}) AS shown${narrowed} ${order ?? ''}`
 }
 
-/** Where the columns of a relation stand in information_schema.columns. @throws AppError `sql_unknown_name` */
+/** Where information_schema.columns has the columns of a relation. @throws AppError `sql_unknown_name` */
 export function columnsCondition(name: QualifiedName, scope: ShowScope): string {
   if (scope.source) return 'true'
   const database = name.project ?? scope.db
@@ -154,7 +154,7 @@ function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
   return columnsCondition({ ...table, project: table.project ?? from }, scope)
 }
 
-/** The name of a project, or of what stands beside them, in its own case. @throws AppError `project_not_found` */
+/** The name of a project, or of a namespace beside them, in its own case. @throws AppError `project_not_found` */
 function schemaNamed(database: string, { snapshot }: ShowScope): string {
   if (database.toLowerCase() === INFORMATION_SCHEMA) return INFORMATION_SCHEMA
   return requireDatabase(snapshot, database)

@@ -30,7 +30,7 @@ export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadD
     yield wholeDocument({ ...facts, content: markdownOf(main), syntax: 'markdown' })
     return
   }
-  // Its links are no text: they would be found for whatever they name.
+  // Its links are not text: searches would find them by the names they link to.
   const columns = { ...facts.columns, kind: 'index' }
   yield wholeDocument({
     ...facts,

@@ -133,12 +133,12 @@ function plainText(text: string): string {
     .toWellFormed()
 }
 
-/** A part without a name whose type is no more than `text`, or one that nobody knows, such as `text/x-note`. */
+/** A part without a name whose type is just `text`, or an unknown one such as `text/x-note`. */
 function isText({ filename, mimeType, disposition }: Attachment): boolean {
   return !filename && disposition !== 'attachment' && /^text(\/x-[\w.+-]+)?$/i.test(mimeType)
 }
 
-/** Pictures of the text itself and signatures are no attachments. */
+/** Inline pictures and signatures are not attachments. */
 function isAttached(attachment: Attachment): boolean {
   if (isText(attachment)) return false
   const isPicture = attachment.related === true && attachment.mimeType.startsWith('image/')

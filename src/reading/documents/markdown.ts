@@ -55,7 +55,7 @@ interface CleanMarkdown {
   readonly links: readonly string[]
 }
 
-/** A part of the text and what stands there instead. */
+/** A part of the text and its replacement. */
 interface Edit {
   readonly start: number
   readonly end: number
@@ -119,7 +119,7 @@ class Cleaner {
 
   read(text: string, offset: number): void {
     this.#offset = offset
-    // Emphasis stays, so nobody need find it.
+    // Emphasis stays, so it need not be found.
     const parser = parse({ extensions: [{ disable: { null: ['attention'] } }] })
     const chunks = preprocess()(text, undefined, true)
     for (const [kind, token] of postprocess(parser.document().write(chunks))) {
@@ -273,7 +273,7 @@ function cleanLine(line: string): string | null {
 const TAGS =
   /^<\/?(?:a|abbr|acronym|address|article|aside|b|big|blockquote|br|button|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|font|footer|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|kbd|label|li|link|main|map|mark|meta|nav|nobr|object|ol|p|param|picture|pre|q|rp|rt|ruby|s|samp|script|section|select|small|source|span|strike|strong|style|sub|summary|sup|svg|path|table|tbody|td|tfoot|th|thead|time|title|tr|tt|u|ul|var|video|wbr)\b/i
 
-/** A tag that nobody knows is a word in angle brackets: `List<String>`. */
+/** An unknown tag is a word in angle brackets: `List<String>`. */
 function textOfTag(tag: string): string {
   if (tag.startsWith('<!--')) return ''
   if (!TAGS.test(tag)) return /^<[!?]/.test(tag) ? '' : tag
@@ -329,7 +329,7 @@ interface FrontMatter {
   readonly columns: Row
 }
 
-/** What stands about a text above it (YAML or TOML), and the text. A block that says nothing is text. */
+/** The front matter of a text (YAML or TOML), and the text. An empty block is text. */
 function takeFrontMatter(source: string): FrontMatter {
   const yaml = YAML_BLOCK.exec(source)
   const toml = yaml === null ? TOML_BLOCK.exec(source) : null

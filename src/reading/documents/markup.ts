@@ -14,7 +14,7 @@ interface Markup {
   remark?(lines: readonly string[], at: number): number
   /** A listing that begins in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
-  /** A line of text with its links as text; null: a remark or a setting, which is no text. */
+  /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
   title(source: string): string | undefined
 }
@@ -153,7 +153,7 @@ function outsideLiterals(line: string, change: (text: string) => string): string
     .join('')
 }
 
-/** What two dots begin and what is no directive, target, footnote or citation: all of it that is indented. */
+/** What two dots begin, other than a directive, target, footnote or citation: all of it that is indented. */
 function rstRemark(lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const marked = /^[ \t]*\.\.(?:[ \t]+(\S.*))?$/.exec(line)

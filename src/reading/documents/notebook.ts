@@ -5,7 +5,7 @@ import { decodeText } from '../text-encoding.ts'
 import { cleanMarkdown } from './markdown.ts'
 import { fence } from './office/markdown-blocks.ts'
 
-/** Of what one cell printed, more is no text but data. */
+/** Longer output of one cell is data, not text. */
 const OUTPUT_CHARS_MAX = 2000
 const CELLS_MAX = 20_000
 
@@ -60,7 +60,7 @@ function valueIn(value: unknown, ...path: readonly string[]): unknown {
   return at
 }
 
-/** Texts stand as one string or as a list of lines. */
+/** Texts are stored as one string or as a list of lines. */
 function textIn(value: unknown, ...path: readonly string[]): string {
   const found = valueIn(value, ...path)
   if (typeof found === 'string') return found.replaceAll('\r\n', '\n')
@@ -87,7 +87,7 @@ function firstHeading(cells: readonly unknown[]): string | null {
   return null
 }
 
-/** Before version 4, cells stand in worksheets. */
+/** Before version 4, cells are in worksheets. */
 function cellsOf(notebook: unknown): readonly unknown[] {
   if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
   const sheets = listIn(notebook, 'worksheets')
@@ -134,7 +134,7 @@ function outputText(output: unknown): string {
     type === 'error' || type === 'pyerr'
       ? error
       : textIn(output, 'text') || textIn(output, 'data', 'text/plain')
-  // What stands for a picture or a widget says nothing.
+  // Placeholders for pictures and widgets are not text.
   const isStandIn = /^\s*\[?<[\w.]+[^\n]*>\]?\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
   return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()
 }

@@ -11,9 +11,9 @@ import {
   type XmlElement,
 } from '../xml-tree.ts'
 
-/** A longer text is several documents: nobody replaces or asks for a document of this length as a whole. */
+/** A longer text is several documents: at this length, a document is never replaced or requested as a whole. */
 const DOCUMENT_CHARS = 2_000_000
-/** A document ends at the last line end among so many characters. */
+/** A document ends at the last line end within this many characters. */
 const LINE_CHARS_MAX = 100_000
 
 export function* readText(

@@ -1,8 +1,8 @@
 import { all, ancestor, holds, isElement, namesOf, oneLine, renamed } from './elements.ts'
 
 /**
- * Takes out what leads through a site and is no text of its page: menus, breadcrumbs, contents, banners, lists of links.
- * What holds much text of its own stays, whatever it is called.
+ * Takes out a site's navigation, which is not text of its page: menus, breadcrumbs, contents, banners, lists of links.
+ * Elements with much text stay, under any name.
  */
 export function removeClutter(root: Element): void {
   for (const element of all(root, '[class]')) unwrapAdmonitionTitle(element)
@@ -73,7 +73,7 @@ function isInArticle(element: Element): boolean {
 const begin = '(?:^|[\\s_-])'
 const end = '(?=$|[\\s_-])'
 
-/** Whatever it holds, as long as that is little. */
+/** With any content, as long as it is short. */
 const CLUTTER = new RegExp(
   `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
@@ -171,7 +171,7 @@ function removeEditLinks(root: Element): void {
 const ADMONITION =
   /(?:^|\s)(?:admonition|theme-admonition|alert|callout|note|tip|warning|caution|important|danger|hint|seealso|markdown-alert|sidebar)(?:\s|$)/
 
-/** "Note" above a note is no heading of the page. */
+/** "Note" above a note is not a heading of the page. */
 function unwrapAdmonitionTitle(element: Element): void {
   if (
     !ADMONITION.test(namesOf(element)) ||
@@ -274,7 +274,7 @@ export class TextWeights {
   }
 }
 
-/** What stands at the begin and the end of each page of a site: where to go on, who made it and when. */
+/** The begin and end that all pages of a site share: navigation, authors and dates. */
 
 const PAGER_CHARS_MAX = 500
 const PAGER_FREE_CHARS_MAX = 120
@@ -285,7 +285,7 @@ const ONWARD =
 const KEYS: Readonly<Record<string, string>> = { p: 'back', n: 'on', u: 'up', h: 'home' }
 const RELATIONS: Readonly<Record<string, string>> = { prev: 'back', previous: 'back', next: 'on' }
 
-/** `Prev | Up | Next`, with the titles of those pages, whatever it is made of. */
+/** `Prev | Up | Next`, with the titles of those pages, in any markup. */
 function isPager(element: Element, weights: TextWeights): boolean {
   if (!/^(?:UL|OL|TABLE|DIV|P|CENTER|DL)$/.test(element.nodeName)) return false
   const { links, chars } = weights.of(element)
@@ -328,7 +328,7 @@ function removeClosing(root: Element): void {
 const BLOCK =
   /^(?:DIV|P|ADDRESS|FOOTER|SECTION|ARTICLE|MAIN|UL|OL|LI|TABLE|TBODY|TR|TD|CENTER|SMALL|FONT|I|EM|SPAN|HR)$/
 
-/** The outermost of the blocks that end where the page ends, and are no text of it. */
+/** The outermost of the blocks that end where the page ends, and are not text of it. */
 function closingOf(root: Element): Element | null {
   let at = root
   for (;;) {

@@ -1,6 +1,6 @@
 import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 
-/** Code of a page that was taken out of its tree, where a mark stands for it. */
+/** Code of a page that was taken out of its tree, where a mark replaces it. */
 export interface CodeBlock {
   readonly code: string
   readonly language: string
@@ -8,7 +8,7 @@ export interface CodeBlock {
 
 const BLOCKS = 'pre, listing, xmp, plaintext, div.fragment'
 
-/** Puts a mark in the place of every block of code, so that nothing changes a character of it. */
+/** Replaces every block of code by a mark, so that its characters stay unchanged. */
 export function takeCodeBlocks(root: Element): readonly CodeBlock[] {
   const blocks: CodeBlock[] = []
   for (const element of [...all(root, BLOCKS), ...codeOfLines(root)]) {

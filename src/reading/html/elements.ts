@@ -149,7 +149,7 @@ export function pageTree(html: string): Document {
 /** A parser takes `<a<b>` for a tag; a tree with an element of that name cannot be copied. */
 const COPYABLE_NAME = /^[a-z][\w:.-]*$/i
 
-/** Stand for what Markdown must not touch: no text holds them, as they are no characters (Unicode 23.7). */
+/** Marks for parts that Markdown must not touch: noncharacters, which no text contains (Unicode 23.7). */
 export const MARKS = { open: '\uFDD0', close: '\uFDD1' } as const
 
 function withoutMarks(html: string): string {
@@ -159,7 +159,7 @@ function withoutMarks(html: string): string {
 const CROWDED_TAG = /<([a-z][a-z0-9-]{0,40})\s[^<>]{10000,}>/gi
 const ATTRIBUTES_MAX = 1000
 
-/** No page has so many attributes in one tag, and the parser's time grows with the square of their number. */
+/** Real pages have fewer attributes in one tag, and the parser's time grows with the square of their number. */
 function withoutCrowds(html: string): string {
   return html.replace(CROWDED_TAG, (tag, name: string) => {
     return (tag.match(/=/g)?.length ?? 0) > ATTRIBUTES_MAX ? `<${name}>` : tag

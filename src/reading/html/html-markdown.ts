@@ -122,7 +122,7 @@ function tidied(markdown: string): string {
 
 const MARK = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
 
-/** Blocks stand at the begin of their lines, also within lists and quotes: their text stays exact. */
+/** Blocks start at the beginning of their lines, also within lists and quotes: their text stays exact. */
 function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
   const parts: string[] = []
   let end = 0
@@ -187,7 +187,7 @@ function definitionLists(turndown: TurndownService): void {
   })
 }
 
-/** Items may stand in a `div` each. */
+/** Each item may be in a `div`. */
 function listOf(item: Element): Element | null {
   const parent = item.parentElement
   return parent?.nodeName === 'DIV' ? parent.parentElement : parent

@@ -83,7 +83,7 @@ const SAYS_NOTHING =
   /^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
 
-/** The text of a picture where it says something. */
+/** The alternative text of a picture, if it has one. */
 function pictureText(image: Element): string {
   const alt = oneLine(image.getAttribute('alt'))
   const isEmoji =

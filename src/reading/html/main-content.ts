@@ -2,7 +2,7 @@ import { removeClutter, type TextWeight, TextWeights } from './clutter.ts'
 import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
 const MARKED_CHARS_MIN = 30
-/** An element that the page calls its main one holds so much of the text that is not in links. */
+/** An element marked as main must hold this share of the text outside of links. */
 const MAIN_SHARE = 0.25
 
 /** The text of a page. */
@@ -47,7 +47,7 @@ function markedMain(body: Element): Element | null {
   return whole.sort((left, right) => free(left) - free(right))[0] ?? null
 }
 
-/** The heading of the first level, where it stands above the main part. */
+/** The heading of the first level, if it is above the main part. */
 function titleOutside(body: Element, main: Element): Element | null {
   if (holds(main, 'h1')) return null
   const titles = all(body, 'h1').filter((title) => {
@@ -67,7 +67,7 @@ function lengthOf(element: Element): number {
 const LINKS_MIN = 10
 /** Text beside links and headings. A page that names no main part has the links of its menus too. */
 const OWN_CHARS = { marked: 400, unmarked: 60 } as const
-/** So many characters of text for each link are a text with links. */
+/** A text with at least this many characters per link is not just navigation. */
 const CHARS_PER_LINK = 8
 const MOSTLY_LINKS = 0.75
 const INDEX_TITLE =

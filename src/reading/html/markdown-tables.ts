@@ -1,7 +1,7 @@
 import type TurndownService from 'turndown'
 import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
-/** Cells that one `colspan` or `rowspan` may stand for; of a table, before its spans count as one. */
+/** The most cells that one `colspan` or `rowspan` may cover; and a table, before its spans count as one. */
 const SPAN_MAX = 100
 const GRID_CELLS_MAX = 500_000
 
@@ -63,7 +63,7 @@ function kindOfTable(table: Element, kindOf: (outer: Element) => TableKind): Tab
   const rows = rowsOf(table)
   const cells = rows.flatMap((row) => cellsOf(row))
   const isWide = rows.some((row) => cellsOf(row).filter(hasText).length > 1)
-  // A block of code keeps its lines, so it stands in no cell.
+  // A block of code keeps its lines, so it cannot be in a cell.
   const isLayout = role === 'presentation' || role === 'none' || !isWide || holdsCode(table)
   if (isLayout) return 'layout'
   if (holds(table, 'table')) {

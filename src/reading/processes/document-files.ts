@@ -11,7 +11,7 @@ import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
 /** What a document says beside its content. Parsed in one go, within a few milliseconds. */
 const LINE_BYTES_MAX = 2 * 1024 * 1024
-/** Longer ones do not stand in the line. */
+/** Longer ones are not inlined. */
 const CONTENT_IN_LINE_CHARS = 65_536
 const BYTES_PER_WRITE = 65_536
 const BYTES_PER_READ = 262_144
@@ -97,7 +97,7 @@ function tooMuchBeside(): AppError {
 
 /**
  * The documents of a job, one after the other; nothing holds the event loop for long.
- * @throws AppError `file_unreadable` for what no writer of ours has written
+ * @throws AppError `file_unreadable` for a file that Eider did not write
  */
 export async function* writtenDocuments(
   folder: string,

@@ -18,8 +18,8 @@ export interface GuardDeps {
 }
 
 /**
- * Ends a reader process that swells, computes or writes too much or has lost its server, whatever its main thread is doing: it is
- * meant to run in a thread of its own.
+ * Ends a reader process that uses too much memory, time or disk, or has lost its server, even while its main thread is busy:
+ * it is meant to run in a separate thread.
  */
 export class ProcessGuard {
   readonly #deps: GuardDeps

@@ -100,7 +100,7 @@ export class ReaderProcesses {
     }
   }
 
-  /** Ends the processes; whoever waits fails with `shutting_down`. */
+  /** Ends the processes; waiting callers fail with `shutting_down`. */
   async close(): Promise<void> {
     const reason = new AppError('shutting_down', 'The reader of files is closed')
     await Promise.all(this.#processes.close(reason).map((process) => process.stop()))
@@ -126,7 +126,7 @@ export class ReaderProcesses {
       signal,
       work: (process, ended) => {
         const read = process.run(job, deadlineMs, ended)
-        // The next file, of whoever, shall not wait for the start of a process.
+        // The next file should not have to wait for the start of a process.
         this.#processes.next()?.warm()
         return read
       },
@@ -218,7 +218,7 @@ class ReaderProcess {
     }
   }
 
-  /** Ends the process at once, whatever it is doing. */
+  /** Ends the process at once, even in the middle of its work. */
   async stop(): Promise<void> {
     this.#stopIdling()
     const ended = this.#process

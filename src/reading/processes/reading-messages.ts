@@ -91,7 +91,7 @@ export function shownWarnings(warnings: readonly string[]): readonly string[] {
   return more === 0 ? shown : [...shown, `${more} more of such sentences are left out`]
 }
 
-/** null: that is no answer to this job. */
+/** null: not an answer to this job. */
 export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | null {
   if (!isObject(message) || message.id !== job.id) return null
   const { id } = job

@@ -17,7 +17,7 @@ export interface CellKind {
 
 const SMALL_INTEGER_DIGITS = 18
 
-/** What stands for "nothing" in columns that are something else than text. In text it may be a name, or Namibia. */
+/** Ways to write "nothing" in columns other than text. In text it may be a name, or Namibia. */
 export const NULL_MARKERS: readonly string[] =
   ' NA N/A n/a #N/A NULL Null null None NaN nan \\N - -- ? .'.split(' ')
 
@@ -123,7 +123,7 @@ const simple = (name: string, type: string, pattern: RegExp): CellKind => ({
   holds: (value) => `(${matches(value, pattern)} AND TRY_CAST(${value} AS ${type}) IS NOT NULL)`,
 })
 
-/** The narrower stands before the wider: the first that holds for all values of a column is its type. */
+/** Narrower types come first: the first that fits all values of a column is its type. */
 export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'boolean',

@@ -54,7 +54,7 @@ export async function columnPlans(
   })
 }
 
-/** So many columns are looked at side by side; for each further one DuckDB 1.5.5 compares its expressions with all others. */
+/** This many columns are examined together; for each further one DuckDB 1.5.5 compares its expressions with all others. */
 const COLUMNS_SIDE_BY_SIDE = 40
 /** More are looked at one below the other. */
 const COLUMNS_PER_QUERY = 1000
@@ -318,9 +318,7 @@ function chosenKind(
   }
   if (first === point && comma !== undefined) {
     if (conventions.isCommaDecimal) return comma
-    warn(
-      `Column ${shown(candidate.name)} is text: its commas may stand between thousands or before decimals`,
-    )
+    warn(`Column ${shown(candidate.name)} is text: its commas may separate thousands or decimals`)
     return null
   }
   const monthFirst = kinds.find((kind) => MONTH_FIRST.test(kind.name))

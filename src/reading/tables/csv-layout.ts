@@ -8,7 +8,7 @@ export interface SampleRow {
 
 /** Where the table is in its file. */
 export interface CsvLayout {
-  /** The first line of the first row with values. Everything before it is no row. */
+  /** The first line of the first row with values. Everything before it is not a row. */
   readonly dataLine: number
   /** null: the file has no names for its columns. */
   readonly names: readonly string[] | null
@@ -16,7 +16,7 @@ export interface CsvLayout {
   readonly width: number
   /** Lines that begin with `#` and are not as wide as the table are comments. */
   readonly hasComments: boolean
-  /** Lines before the table that are neither names nor comments, as they stand. */
+  /** Lines before the table that are neither names nor comments, unchanged. */
   readonly skipped: readonly SampleRow[]
   readonly commentLines: readonly number[]
 }

@@ -40,7 +40,7 @@ export class CsvRows {
   /** Of the current row: its number of values, and the line that it begins in, from 1. */
   count = 0
   line = 0
-  /** Where the current row stands in the file, without its end. */
+  /** The position of the current row in the file, without its end. */
   startByte = 0
   endByte = 0
   /** A quote that closes before the end of its value, or never. */
@@ -58,7 +58,7 @@ export class CsvRows {
   #isAtEnd = false
   #starts = new Int32Array(64)
   #ends = new Int32Array(64)
-  /** 0: as it stands, 1: quoted, 2: quoted with escapes in it, 3: quoted with something behind it. */
+  /** 0: plain, 1: quoted, 2: quoted with escapes in it, 3: quoted with text after it. */
   #kinds = new Uint8Array(64)
 
   constructor(source: ByteSource, dialect: CsvDialect) {
@@ -84,7 +84,7 @@ export class CsvRows {
     return this.#kinds[index] === 0 && this.#starts[index] === this.#ends[index]
   }
 
-  /** The bytes of a value as they stand, for a value without escapes. */
+  /** The bytes of a value as they are, for a value without escapes. */
   bytes(index: number): Uint8Array {
     return this.#buffer.subarray(this.#starts[index], this.#ends[index])
   }
@@ -99,7 +99,7 @@ export class CsvRows {
     return kind < 2 ? text : this.#unescaped(text, kind === 3)
   }
 
-  /** The bytes of the current row as they stand in the file, without its end. */
+  /** The bytes of the current row as they are in the file, without its end. */
   rowBytes(): Uint8Array {
     return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
   }
@@ -178,7 +178,7 @@ export class CsvRows {
       at += 1
       if (isRun) {
         at = this.#behind(delimiter, at)
-        // Spaces at the end of a line are no value.
+        // Spaces at the end of a line are not a value.
         if (at < filled ? buffer[at] === lineEnd : this.#isAtEnd) break
       }
     }
@@ -189,7 +189,7 @@ export class CsvRows {
     return true
   }
 
-  /** Where something else stands than this sign. */
+  /** The position of the first other character. */
   #behind(sign: number, start: number): number {
     let at = start
     while (at < this.#filled && this.#buffer[at] === sign) at += 1
@@ -327,7 +327,7 @@ export function fileSource(path: string, startByte: number): ByteSource & { clos
   }
 }
 
-/** How a delimited file is written. All signs are bytes of ASCII: they mean the same wherever they stand in UTF-8. */
+/** The format of a delimited file. All signs are bytes of ASCII: they mean the same anywhere in UTF-8. */
 export interface CsvDialect {
   /** null: a line is one value. */
   readonly delimiter: number | null

@@ -52,7 +52,7 @@ export function sniffedDialect(
       try {
         score = scoreOf(rows, dialect, hints) * quoting.weight
       } catch (error) {
-        // What is no table under this dialect may be one under another. Words between spaces are no columns.
+        // Text that is not a table under this dialect may be one under another. Words between spaces are not columns.
         if (!(error instanceof TooWide)) throw error
         if (dialect.delimiter !== SPACE) tooWide ??= error
       }
@@ -189,7 +189,7 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
 
 /**
  * Where lines end with `\n`, a `\r` before it is part of the end. Excel for Mac ends rows with `\r` and lines within a cell
- * with `\n`: what stands within quotes says nothing.
+ * with `\n`: line ends within quotes say nothing.
  */
 function lineEndOf(sample: Uint8Array): number {
   if (!sample.includes(CARRIAGE_RETURN)) return LINE_FEED

@@ -102,7 +102,7 @@ function tableIn(
   }
 }
 
-/** The first bytes without what is no row. */
+/** The first bytes without the lines that are not rows. */
 async function beginOf(
   path: string,
   options: ReadingOptions,

@@ -40,7 +40,7 @@ export async function readJson(
     if (list !== null) {
       const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
       notes.warn(
-        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; not in it is what stands beside the list: ${beside.join(', ')}`}`,
+        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; values next to the list are left out: ${beside.join(', ')}`}`,
       )
       const listed = (fields: readonly Column[] | null, from: string) => {
         const struct = fields?.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')

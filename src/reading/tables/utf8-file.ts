@@ -16,10 +16,9 @@ const BLOCK_BYTES = 4 * 1024 * 1024
 const SAMPLE_BYTES = 1024 * 1024
 
 /**
- * The path of a file with the same text in UTF-8: the file itself where it is UTF-8, which all of its bytes decide. A byte
- * order mark may stand at its begin.
+ * The path of the same text in UTF-8: the file itself if all of its bytes are UTF-8. It may begin with a byte order mark.
  * @param encoding as the sender says; undefined: it is found out
- * @throws AppError `file_unreadable` for an encoding that nobody knows
+ * @throws AppError `file_unreadable` for an unknown encoding
  */
 export async function utf8File(
   path: string,

@@ -4,8 +4,8 @@ import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 
 /**
- * Writes rows into a Parquet file that our server reads. What Parquet cannot hold exactly stands there as text, and the
- * column says what it is.
+ * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly are text there, with their type in
+ * the column.
  * @param source what a FROM takes
  * @param path of a file `table-<number>.parquet` in the folder of the job
  * @param groupRows of one group, at most: it is held in memory as a whole

@@ -91,7 +91,7 @@ export class Centroids {
   }
 }
 
-/** So many fit into one block, and all of them can be put in order. */
+/** This many fit into one block and can all be sorted. */
 export function centroidsMax(stride: number): number {
   const fitting = Math.floor(BLOCK_BYTES_MAX / centroidBytes(stride))
   return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
@@ -160,7 +160,7 @@ export const LIST_LIMITS = {
   recallAim: 0.97,
   /** Of all vectors; a row out of order takes some 7 times as long, so that more are hardly faster. */
   scannedShareMax: 1 / 16,
-  /** So much of the base may come after the training: then its lists are a half too long. */
+  /** This share of the rows may be added after the training: lists are then half again as long. */
   growthMax: 1.5,
   /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
   pendingMin: 1024,

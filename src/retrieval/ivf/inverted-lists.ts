@@ -7,7 +7,7 @@ import { assignRows, type Centroids, LIST_LIMITS } from './centroids.ts'
 export interface Probing {
   readonly depth: number
   readonly probeCount: number
-  /** False: so many that all rows are better read in their order. */
+  /** False: the rows are so numerous that reading all of them in order is faster. */
   readonly isWorthwhile: boolean
 }
 

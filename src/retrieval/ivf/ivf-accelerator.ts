@@ -71,7 +71,7 @@ export class IvfAccelerator implements Accelerator {
     if (lists === null) return fewVectors(count)
     const recall = `recall@10 ${lists.recallAt10.toFixed(3)} on vectors of its own`
     if (!lists.isWorthwhile) {
-      const detail = `all vectors are compared: so many of the ${lists.listCount} lists would have to be read`
+      const detail = `all vectors are compared: too many of the ${lists.listCount} lists would have to be read`
       return { state: 'exact', vectorCount: count, detail }
     }
     const read = `${lists.probeCount} of ${lists.listCount} lists are read`
@@ -150,7 +150,7 @@ export class IvfAccelerator implements Accelerator {
     const end = () => {
       this.#saving = null
     }
-    // What is not kept is trained at the next start.
+    // Untrained lists are trained at the next start.
     this.#saving = this.#keep(this.#file, this.#closing.signal).then(end, end)
   }
 

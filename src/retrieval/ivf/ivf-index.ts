@@ -266,7 +266,7 @@ export class IvfIndex implements RowObserver {
 
 /** What a training has come to. */
 export interface ListsReport {
-  /** False: searches stay exact, as so much would have to be read that lists do not help. */
+  /** False: searches stay exact, because lists would save too little reading. */
   readonly isWorthwhile: boolean
   readonly listCount: number
   /** Lists that a search for 10 neighbours reads. */

@@ -41,7 +41,7 @@ export async function trainedCentroids(
   }
 }
 
-/** Rows with a vector from everywhere, each once; all of them where they are no more than `count`. */
+/** Rows with a vector, sampled evenly, each once; all of them if there are no more than `count`. */
 export async function sampledRows(
   base: IndexRows,
   { count, random }: { readonly count: number; random(): number },

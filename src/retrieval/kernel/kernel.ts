@@ -12,7 +12,7 @@ export interface KernelOperations {
   /** How far it came: less than `to` when the candidates must be taken out first. */
   scanRange(from: number, to: number): number
   scanRows(from: number, to: number): number
-  /** Joins a look with others, with what it can rule out so far. Gives its address, 0 where there is no such look. */
+  /** Joins a scan with others, with the bounds known so far. Returns its address, 0 if the scan does not exist. */
   joinLook(): number
   /** The next looks are those of four that have joined, by their addresses: `count`, and any to fill up. */
   beginLook(one: number, two: number, three: number, four: number, count: number): void

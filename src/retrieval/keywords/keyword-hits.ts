@@ -151,7 +151,7 @@ export class BestScores {
     this.#heap[place] = score
   }
 
-  /** In the place of the least one. */
+  /** Replaces the smallest one. */
   #sink(score: number): void {
     let place = 1
     for (;;) {

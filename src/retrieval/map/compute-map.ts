@@ -168,7 +168,7 @@ function unexpected({ kind }: FromMapThread): Error {
   return new Error(`the thread of a map answered "${kind}" to something else`)
 }
 
-/** A thread that is asked one thing after the other, and ended at once when the map is no longer wanted. */
+/** A thread that handles one request after the other, and ends at once when the map is no longer wanted. */
 class MapWorker {
   readonly #host: WorkerHost
   readonly #signal: AbortSignal

@@ -111,7 +111,7 @@ export class ComputedMaps implements ChunkMaps {
       entry.failure = null
       entry.failureCount = 0
     } catch (error) {
-      // A table that went is no failure.
+      // A dropped table is not a failure.
       if (this.#names().has(fileOf(kb)) && !signal.aborted) {
         entry.failure = 'The map could not be computed. The log of the server says why'
         entry.failureCount += 1

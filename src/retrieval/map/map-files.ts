@@ -7,7 +7,7 @@ export function fileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vector
   return `map-${id}-${vectorsNumber}.bin`
 }
 
-/** Deletes files that are no knowledge base's any more. */
+/** Deletes files whose knowledge base is gone. */
 export class MapFileUpkeep {
   readonly #files: DerivedFiles
   #names: ReadonlySet<string>

@@ -21,7 +21,7 @@ import { regionWords } from './region-words.ts'
 const COMPONENTS = 64
 /** Any will do; with another one all maps look otherwise. */
 const SEED = 20_180_209
-/** Texts that are read to name the regions: some for each, and of all not more than about so many. */
+/** Texts that are read to name the regions: some for each, and in total about this many at most. */
 const REGION_TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
 /** On each of the four sides, this share of the points may lie farther out: they are drawn at the edge. */

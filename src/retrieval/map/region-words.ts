@@ -19,7 +19,7 @@ const WORD_CHARS_MIN = 2
 const LABEL_CHARS_MAX = 30
 /** No script has this many marks on one letter: they would cover what is above and below. */
 const PILED_MARKS = /\p{M}{4}/u
-/** A word that is not so much commoner in a region than outside tells nothing apart. */
+/** A word must be this much more common inside a region than outside to describe it. */
 const LIFT_MIN = 2
 /** In fewer texts of a region a word is chance. */
 const TEXTS_MIN = 2

@@ -76,7 +76,7 @@ export class RecordTable {
     return block
   }
 
-  /** @returns the blocks that are no longer needed */
+  /** @returns the blocks no longer needed */
   remove(keys: Iterable<number>): readonly RecordBlock[] {
     const empty: RecordBlock[] = []
     for (const key of keys) {

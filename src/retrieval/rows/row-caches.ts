@@ -22,7 +22,7 @@ const CACHED_COLUMNS_MAX = 64
 /** More rows are read by a statement as fast. */
 const LOOKUP_KEYS_MAX = 1_000
 
-/** So many rows that were not there have the others read in the background. */
+/** After this many missing rows, the others are read in the background. */
 const MISSED_MAX = 64
 
 /** Of the rows that are read at once. */

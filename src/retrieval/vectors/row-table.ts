@@ -253,7 +253,7 @@ export class KeyRows {
 /**
  * The keys of a BIGINT column as numbers, without a heap BigInt for each. All platforms of Bun are
  * little-endian.
- * @throws Error for a key beyond 2^53, which no counter of ours reaches
+ * @throws Error for a key beyond 2^53, which no counter here reaches
  */
 export function numbersOfKeys(keys: BigInt64Array): Float64Array {
   const halves = new Int32Array(keys.buffer, keys.byteOffset, keys.length * 2)

@@ -32,7 +32,7 @@ export class DuckDBFile implements OpenedFile {
     this.#connection = connection
   }
 
-  /** An instance that may read this file and write one other, and lets nobody change that. */
+  /** An instance that may read this file and write one other, with its settings locked. */
   static async open(job: FileJob): Promise<DuckDBFile> {
     const megabytes = Math.floor(job.limits.memoryBytes / 2 / 1024 ** 2)
     const instance = await DuckDBInstance.create(job.path, {
@@ -145,7 +145,7 @@ export class DuckDBFile implements OpenedFile {
     this.#instance.closeSync()
   }
 
-  /** Within other parentheses nothing but a SELECT stands. */
+  /** Other parentheses may contain only a SELECT. */
   #renamed(sql: string, columns: readonly SourceColumn[]): string {
     const aliases = columns.map((_, index) => `c${index}`).join(', ')
     return `SELECT * FROM (${sql}\n) AS s(${aliases})`

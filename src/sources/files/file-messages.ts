@@ -73,7 +73,7 @@ export interface RowsAnswer {
 
 /** A column of what is staged. */
 interface StagedFileColumn extends SourceColumn {
-  /** It stands in the file as text, which becomes its type again. */
+  /** The file has it as text, which becomes its type again. */
   readonly isText: boolean
 }
 
@@ -203,13 +203,13 @@ const WHY_NOT: Readonly<Record<string, string | undefined>> = {
   ELOOP: 'its symbolic links lead in a circle',
 }
 
-/** What a process does with one file, whatever its engine. Within the process: it may be busy for as long as it likes. */
+/** A process's work on one file, with any engine. It may be busy for as long as it likes. */
 
 export interface OpenedFile {
   /** Reads a little of it. */
   check(): Promise<void>
   tables(): Promise<readonly DescribedSourceTable[]>
-  /** None: there is no such table. */
+  /** Empty: the table does not exist. */
   columns(table: SourceTableName): Promise<readonly SourceColumn[]>
   describe(sql: string): Promise<readonly SourceColumn[]>
   read(select: SourceSelect): Promise<FileRows>
@@ -220,7 +220,7 @@ export interface OpenedFile {
 
 export interface FileRows {
   readonly columns: readonly ResultColumn[]
-  /** null: there are no more. */
+  /** null: no more are left. */
   next(): Promise<readonly (readonly ResultValue[])[] | null>
 }
 

@@ -340,7 +340,7 @@ class FileProcess implements PooledConnection {
     throw nonsense()
   }
 
-  /** Ends the process at once, whatever it is doing. */
+  /** Ends the process at once, even in the middle of its work. */
   async close(): Promise<void> {
     this.#hasEnded = true
     this.#process.kill('SIGKILL')

@@ -53,7 +53,7 @@ export class SqliteFile implements OpenedFile {
         const sampleRows = kind === 'view' ? 0 : SAMPLE_ROWS_OF_LIST
         return { ...table, columns: this.#columns(table.name, sampleRows) }
       } catch {
-        // A view of what is not there any more, or a virtual table of a module that is not here.
+        // A view of a missing table, or a virtual table of a missing module.
         return { ...table, columns: [] }
       }
     })
@@ -241,7 +241,8 @@ function connected(path: string): Database {
     database.close()
     const hasLog = JOURNALS.some((ending) => existsSync(path + ending))
     if (!isWithoutWriting(error) || hasLog) throw error
-    // In WAL mode reading needs files beside it, which cannot be made here; nobody has it open, as there are none.
+    // In WAL mode reading needs files next to it, which cannot be created here; no process has it open, since they are
+    // missing.
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
     return new Database(`${pathToFileURL(path).href}?immutable=1`, flags)
   }
@@ -348,7 +349,7 @@ function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
   }
 }
 
-/** Of a value that fits, as it stands in the file of staged rows. */
+/** A value that fits, as the file of staged rows has it. */
 function fileValue(type: SqliteType, value: SqliteValue): string {
   if (value === null) return ''
   if (value instanceof Uint8Array) return `"${textOfBlob(value, 'hex')}"`

@@ -40,7 +40,7 @@ const CANCEL_MS = 1000
 /** The library keeps a parser for each kind of rows, which a server could make as large as it likes. */
 mysql.setMaxParserCache(200)
 
-/** Names in backticks, backslashes in texts, whatever the server's own settings are. */
+/** Names in backticks, backslashes in texts, under all settings of the server. */
 const SESSION_SQL = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'"
 
 export class MysqlConnection {
@@ -70,7 +70,7 @@ export class MysqlConnection {
     connection.on('end', () => lost(new Error('Connection terminated')))
   }
 
-  /** @throws AppError `address_refused`; whatever the library fails with */
+  /** @throws AppError `address_refused`; every error of the library */
   static async open(
     endpoint: Endpoint,
     guard: Guard,

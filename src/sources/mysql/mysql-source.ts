@@ -247,7 +247,7 @@ async function begin(
 
 /** A SELECT for MySQL: checked, and with its values in its text. */
 
-/** They act outside of the transaction, or reach what is not a table. */
+/** They act outside of the transaction, or reach more than tables. */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   'get_lock',
   'release_lock',

@@ -140,7 +140,7 @@ function bitsOf(bytes: Uint8Array): bigint {
   return bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 }
 
-/** How a column's bytes stand in the file of staged rows. */
+/** The format of a column's bytes in the file of staged rows. */
 export function fileWriter(field: MysqlField): (bytes: Uint8Array) => string {
   const type = fieldType(field)
   if (type === 'BLOB') return (bytes) => `"${Buffer.from(bytes).toString('hex')}"`

@@ -1,4 +1,4 @@
-/** One connection to a PostgreSQL: what its library leaves out stands here, too. */
+/** One connection to a PostgreSQL server, with the parts that its library lacks. */
 import { connect } from 'node:net'
 import pg from 'pg'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
@@ -53,7 +53,7 @@ export class PostgresConnection {
     })
   }
 
-  /** @throws AppError `address_refused`; whatever the library fails with */
+  /** @throws AppError `address_refused`; every error of the library */
   static async open(
     endpoint: Endpoint,
     guard: Guard,
@@ -120,7 +120,7 @@ export class PostgresConnection {
     else stream.unref?.()
   }
 
-  /** All rows of a statement of ours, or of several where there are no values. */
+  /** All rows of an internal statement, or of several without values. */
   async rows(sql: string, values: readonly SourceValue[] = []): Promise<readonly TextRow[]> {
     const rows: TextRow[] = []
     await this.#submit({
@@ -276,7 +276,7 @@ export class PostgresConnection {
   }
 }
 
-/** A query of ours in the library's queue. */
+/** An internal query in the library's queue. */
 interface Submitted {
   submit(connection: WireConnection): void
   handleRowDescription(message: { readonly fields: readonly PostgresField[] }): void

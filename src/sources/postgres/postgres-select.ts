@@ -4,7 +4,10 @@ import { AppError } from '../../core/errors.ts'
 import { nativeTokens, POSTGRES_DIALECT } from '../../core/text/native-sql.ts'
 import { oneSelect } from '../native-select.ts'
 
-/** They act outside of the transaction, run SQL that is a text, or reach what is not a table. A role without rights to them is the better wall. */
+/**
+ * They act outside of the transaction, run SQL given as text, or reach more than tables. A role without rights to them is
+ * the better wall.
+ */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   'brin_summarize_new_values',
   'brin_summarize_range',

@@ -5,6 +5,7 @@ import type {
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
+import type { RemoteMode, RunRemote } from '../../core/domain/ports/storage-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import {
   failureOf,
@@ -42,10 +43,13 @@ import {
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
   readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
+  /** With connections of their own: those who read wait for no write. */
+  readonly #storage: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
     this.#deps = deps
     this.#sessions = new ServerSessions(postgresProtocol(deps.guard))
+    this.#storage = new ServerSessions(postgresProtocol(deps.guard, BEGIN_WRITE_SQL))
   }
 
   check(source: DataSource, work: SourceWork): Promise<void> {
@@ -150,12 +154,26 @@ export class PostgresSource implements SourceEngine {
     }
   }
 
-  forget(source: Pick<DataSource, 'id'>): Promise<void> {
-    return this.#sessions.forget(source)
+  transaction<T>(
+    source: DataSource,
+    mode: RemoteMode,
+    work: SourceWork,
+    use: (run: RunRemote) => Promise<T>,
+  ): Promise<T> {
+    return this.#storage.within(source, work, async ({ connection }) => {
+      if (mode === 'read') await connection.rows(SNAPSHOT_SQL)
+      const result = await use((sql, values) => connection.rows(sql, values))
+      await connection.rows('COMMIT')
+      return result
+    })
   }
 
-  close(): Promise<void> {
-    return this.#sessions.close()
+  async forget(source: Pick<DataSource, 'id'>): Promise<void> {
+    await Promise.all([this.#sessions.forget(source), this.#storage.forget(source)])
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sessions.close(), this.#storage.close()])
   }
 }
 
@@ -282,25 +300,32 @@ type Session = ServerSession<PostgresConnection, PostgresTypes>
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1
 
-function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnection, PostgresTypes> {
+function postgresProtocol(
+  guard: Guard,
+  beginSql = BEGIN_SQL,
+): ServerProtocol<PostgresConnection, PostgresTypes> {
   return {
     open: (endpoint, signal) => PostgresConnection.open(endpoint, guard, signal),
     async begin(connection, { schemas }, timeoutMs) {
       const timeout = ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
-      await connection.rows(BEGIN_SQL + timeout + searchPath(schemas))
+      await connection.rows(beginSql + timeout + searchPath(schemas))
     },
-    // Whatever a statement has set or locked goes with it.
+    // All settings and locks of a statement end with it.
     rollback: (connection) =>
       connection.rows('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'),
     kept: ({ numericAs }) => new PostgresTypes(numericAs),
   }
 }
 
+/** Each statement then sees the same state. */
+const SNAPSHOT_SQL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'
+
 /** In the transaction, so that it works through poolers, too, and ends with it. */
-const BEGIN_SQL = `BEGIN TRANSACTION READ ONLY;
-SET LOCAL client_encoding = 'UTF8'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'postgres';
+const SETTINGS_SQL = `SET LOCAL client_encoding = 'UTF8'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';
-SET LOCAL standard_conforming_strings = on; SET LOCAL xmloption = 'content'; SAVEPOINT eider;`
+SET LOCAL standard_conforming_strings = on; SET LOCAL xmloption = 'content';`
+const BEGIN_SQL = `BEGIN TRANSACTION READ ONLY; ${SETTINGS_SQL} SAVEPOINT eider;`
+const BEGIN_WRITE_SQL = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`
 
 function searchPath(schemas: readonly string[]): string {
   if (schemas.length === 0) return ''

@@ -28,10 +28,10 @@ const FREE_FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 
 const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
 
 /**
- * The marks of `statement-shape.ts` that stand only where neither the guard nor the rewriting looks at a value: compared with
- * a column, computed with, shown. Not those that limit, that order, that are cast or are arguments of a function.
+ * The marks of `statement-shape.ts` where neither the guard nor the rewriting looks at the value: in comparisons with a
+ * column, in arithmetic, in results. Excluded are values that limit, order, are cast or are arguments of a function.
  * @param tree as DuckDB read it
- * @returns how often each mark stands at such a place
+ * @returns how often each mark appears in such a position
  */
 export function freeMarks(tree: TreeNode): ReadonlyMap<string, number> {
   const found = new Map<string, number>()
@@ -108,7 +108,7 @@ function comparesSearch(node: TreeNode): boolean {
   })
 }
 
-/** The mark as it stands in the statement. */
+/** The mark as written in the statement. */
 function markOf(node: TreeNode): string | undefined {
   if (!isNode(node.value)) return undefined
   const { type, value } = node.value

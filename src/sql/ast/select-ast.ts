@@ -27,7 +27,7 @@ interface LosslessJson {
 const lossless = JSON as unknown as LosslessJson
 
 export function parseTree(text: string): TreeNode {
-  // DuckDB writes the constant `1e400` like this, which is no JSON. Within a string the quotes would be escaped.
+  // DuckDB writes the constant `1e400` like this, which is not JSON. Within a string the quotes would be escaped.
   const json = text
     .replaceAll('"value":Infinity', '"value":1e999')
     .replaceAll('"value":-Infinity', '"value":-1e999')
@@ -67,7 +67,7 @@ export function keepConstants(tree: TreeNode): void {
   }
 }
 
-/** The cast that stands for a constant which would not be read back as it is. */
+/** The cast that replaces a constant which would not be read back unchanged. */
 function exactCast(node: TreeNode): TreeNode | undefined {
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { type, value } = node.value
@@ -144,7 +144,7 @@ export function queryNode(statement: TreeValue | undefined): TreeNode {
   return query
 }
 
-/** Puts one node in the place of another, which all that refer to it then see. */
+/** Replaces one node by another; everything that refers to it sees the new one. */
 export function replace(node: TreeNode, by: TreeNode): void {
   for (const field of Object.keys(node)) delete node[field]
   Object.assign(node, by)
@@ -200,8 +200,8 @@ export function constantText(node: TreeValue | undefined): string | undefined {
 }
 
 /**
- * The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or of the cast that stands for one,
- * see `keepConstants`; undefined for anything else.
+ * The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or of the cast that replaces one, see
+ * `keepConstants`; undefined for anything else.
  */
 export function constantNumber(node: TreeValue | undefined): number | undefined {
   if (!isNode(node)) return undefined
@@ -334,7 +334,7 @@ export function selectOf(item: TreeNode): TreeNode {
   return { error: false, statements: [{ node: select, named_param_map: [] }] }
 }
 
-/** Puts a sub-query in the place of a table's name. */
+/** Replaces a table's name by a sub-query. */
 export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
   const { sample = null, column_name_alias = [], query_location = null } = ref
   replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })

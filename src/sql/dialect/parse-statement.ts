@@ -59,7 +59,7 @@ export function parseStatement(sql: string, all: readonly Token[]): Statement | 
   return undefined
 }
 
-/** Its statements stand in parentheses, with semicolons between them. */
+/** Its statements are in parentheses, separated by semicolons. */
 function isJob([first, second]: readonly Token[]): boolean {
   return first?.text.toLowerCase() === 'create' && second?.text.toLowerCase() === 'job'
 }

@@ -49,7 +49,7 @@ function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readon
   if (on === undefined || first === undefined) return []
   const end = nextAtDepth(tokens, on + 1, (token) => isWord(token, ...CLAUSES)) ?? endOf(tokens, on)
   const source = sql.slice(first.start, tokens[on - 1]?.end)
-  // CTEs that stand before it can be named in it.
+  // CTEs before it can be named in it.
   const isMain = depthAt(tokens, pivot) === 0 && isWord(tokens[0], 'with')
   const ctes = isMain ? sql.slice(0, tokens[pivot]?.start) : ''
   const columns: PivotColumn[] = []

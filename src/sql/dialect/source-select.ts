@@ -45,7 +45,7 @@ function closeOf(texts: readonly string[]): number {
 export interface SelectWithOptions {
   /** The SELECT alone. */
   readonly sql: string
-  /** null: there is no USING at its end. */
+  /** null: it does not end with USING. */
   readonly options: Options | null
 }
 

@@ -17,7 +17,7 @@ export interface QualifiedName {
 
 const DEPTH_MAX = 50
 
-/** Words that stand for one key word of the dialect: `KNOWLEDGE BASE` is `KNOWLEDGE_BASE`. */
+/** Two words that mean one key word of the dialect: `KNOWLEDGE BASE` is `KNOWLEDGE_BASE`. */
 const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
   knowledge_base: ['knowledge', 'base'],
   knowledge_bases: ['knowledge', 'bases'],
@@ -25,7 +25,7 @@ const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
 
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
-/** Reads a dialect statement from left to right. Whatever does not fit is a `sql_syntax` error with its place. */
+/** Reads a dialect statement from left to right. Anything unexpected is a `sql_syntax` error with its position. */
 export class StatementReader {
   readonly #sql: string
   readonly #tokens: readonly Token[]
@@ -37,7 +37,7 @@ export class StatementReader {
     this.#tokens = tokens
   }
 
-  /** It may hold passwords: mistakes are told without the texts of the statement. */
+  /** It may contain passwords: errors do not quote the statement. */
   hideTexts(): void {
     this.#isSecret = true
   }
@@ -142,7 +142,7 @@ export class StatementReader {
     return this.#sql.slice(first.end, last.start).trim()
   }
 
-  /** The text between these parentheses, whatever it is. */
+  /** The text between these parentheses, unread. */
   enclosedText(): string {
     const first = this.#tokens[this.#at]
     if (first?.text !== '(') throw this.expected('"("')
@@ -200,7 +200,7 @@ export class StatementReader {
     return token.value
   }
 
-  /** @param what `a knowledge base`, for the message when there is no name */
+  /** @param what `a knowledge base`, for the message when the name is missing */
   qualifiedName(what: string): QualifiedName {
     const first = this.name(`the name of ${what}`)
     if (!this.takeSymbol('.')) return { project: null, name: first }
@@ -229,7 +229,7 @@ export class StatementReader {
     return { project: project ?? null, schema: schema ?? '', name: name ?? '' }
   }
 
-  /** Takes `@name` or `@@name`: the parameter that stands for it. */
+  /** Takes `@name` or `@@name` and returns its parameter. */
   takeVariable(): string | undefined {
     const token = this.#tokens[this.#at]
     if (token?.kind !== 'parameter' || token.text[0] !== '@') return undefined

@@ -77,7 +77,7 @@ function takeKey(read: StatementReader): 'PRIMARY KEY' | 'UNIQUE' | null {
   return read.takeWords('unique') ? 'UNIQUE' : null
 }
 
-/** @param checks gets the conditions that stand with the column */
+/** @param checks gets the conditions written with the column */
 function columnDefinition(read: StatementReader, checks: string[]): ColumnDefinition {
   refuseForeign(read)
   const name = read.name(COLUMN)

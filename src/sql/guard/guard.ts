@@ -17,7 +17,7 @@ import { variableOf } from '../lexer/variable-names.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 
-/** Kinds of expression that compute from values. What is not listed is refused. */
+/** Kinds of expression that compute from values. All others are refused. */
 const EXPRESSIONS = new Set([
   'BETWEEN',
   'CASE',
@@ -62,9 +62,9 @@ const SHAPED_FUNCTIONS = new Set([
 const SHAPE_BRACKETS_MAX = 500
 
 /**
- * The second gate: what the client wrote may only compute. Runs on the parsed statement before names are resolved and
- * sub-queries of ours are put in, so that it never has to allow what only those use. Tables are not checked here: rewriting
- * resolves each name or refuses it.
+ * The second gate: the client's text may only compute. Runs on the parsed statement before names are resolved and Eider's
+ * sub-queries are inserted, so that it never has to allow functions that only those use. Tables are not checked here:
+ * rewriting resolves each name or refuses it.
  * @throws AppError `sql_forbidden` that names the function or the construct
  */
 export function guard(tree: TreeNode): void {

@@ -32,7 +32,7 @@ export function isConstantLike([text, pattern]: readonly TreeNode[]): boolean {
   return isSearch || constantText(pattern) !== undefined
 }
 
-/** The regular expression that stands for it, where DuckDB would try too much. */
+/** The equivalent regular expression, where DuckDB's own LIKE would try too many combinations. */
 export function hardLike(call: TreeNode): string | undefined {
   const name = textValue(call.function_name)
   const [, pattern, escapeNode] = nodesOf(call.children)
@@ -66,7 +66,7 @@ function unlessNull(text: TreeNode): TreeNode {
   return callNode('starts_with', { ...text, alias: '' }, textNode(''))
 }
 
-/** @param signs that stand for any text and for any character */
+/** @param signs the wildcards for any text and for any character */
 function regexpOf(pattern: string, [many, single]: string, escapeSign = ''): string {
   let regexp = ''
   let isEscaped = false

@@ -116,8 +116,8 @@ function isUnpacked(node: TreeNode): boolean {
 function limitCall(call: TreeNode, isUnbound: boolean): void {
   const name = textValue(call.function_name)
   const fields: Record<string, TreeNode> = {}
-  // What is more than a column is bound to a name first, so that it is computed once. Within a lambda that would begin
-  // anew for each set of elements, and would not add them up.
+  // Anything more than a column is first bound to a name, so that it is computed once. Within a lambda that would restart
+  // for each set of elements, and would not add them up.
   const given = nodesOf(call.children).map((argument, index) => {
     const isPlain = argument.class === 'LAMBDA' || isConstant(argument) || isLeaf(argument)
     if (isPlain || isUnbound) return argument
@@ -300,7 +300,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map(
   RULES.flatMap(([steps, names]) => names.split(/\s+/).map((name) => [name, steps] as const)),
 )
 
-/** A DOUBLE; null: too few to count, whatever the arguments are. */
+/** A DOUBLE; null: too cheap to count, with any arguments. */
 function stepsOf(name: string, args: readonly TreeNode[]): TreeNode | null {
   return STEPS.get(name.toLowerCase())?.(args) ?? null
 }

@@ -11,7 +11,7 @@ import {
 import { displayedName, variableParameter } from '../lexer/variable-names.ts'
 import type { UnnamedItem } from './limit-steps.ts'
 
-/** Functions that name the database of the request, by whatever name clients know them. */
+/** Functions that return the database of the request, under all the names that clients use. */
 const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
   'database',
   'schema',
@@ -23,8 +23,8 @@ const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
 export const DATABASE_PARAMETER = variableParameter('system', 'database')
 
 /**
- * Puts a parameter in the place of `database()`, which is another for each request, and gives the columns of a SELECT that are
- * such a function or variable the names under which they were written. Changes the tree in place.
+ * Replaces `database()`, which differs between requests, by a parameter, and names the columns of a SELECT that are such a
+ * function or variable as they were written. Changes the tree in place.
  * @returns whether anything changed
  */
 export function bindSystemFunctions(tree: TreeNode): boolean {
@@ -72,12 +72,12 @@ const UNTYPED =
 
 const COPY = /^eider_copy_[0-9a-z]+_(.+)$/
 
-/** The parameter that a name in a plan stands for. */
+/** The parameter behind a name in a plan. */
 export function parameterOf(name: string): string {
   return COPY.exec(name)?.[1] ?? name
 }
 
-/** Within those functions a parameter gets a name of its own, the same one wherever it stands in the same expression. */
+/** Within those functions a parameter gets its own name, the same one everywhere in one expression. */
 export function separateParameters(tree: TreeNode): readonly UnnamedItem[] {
   const counts = new Map<string, number>()
   for (const node of walk(tree)) {

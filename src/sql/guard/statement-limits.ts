@@ -65,11 +65,11 @@ interface Scope {
   readonly ctes: ReadonlyMap<string, Size>
   /** The SELECT list so far. */
   readonly aliases: ReadonlyMap<string, number>
-  /** What `*` stands for. */
+  /** The columns that `*` expands to. */
   readonly columns: number
 }
 
-/** Macros that use an argument more than once: how many expressions they are made of, and how often it stands in them. */
+/** Macros that use an argument more than once: their number of expressions, and how often the argument appears in them. */
 const MACROS: Readonly<Record<string, { readonly own: number; readonly copies: number }>> = {
   array_pop_back: { own: 6, copies: 2 },
   array_to_string: { own: 8, copies: 2 },
@@ -89,7 +89,7 @@ const MACROS: Readonly<Record<string, { readonly own: number; readonly copies: n
 /** @throws AppError `sql_not_supported` for a statement that would be copied to more than its limit */
 export function checkExpandedSize(query: TreeNode): void {
   if (sizeOfQuery(query, new Map()).size <= SIZE_MAX) return
-  const what = 'aliases, CTEs and functions within one another that stand for more than'
+  const what = 'aliases, CTEs and nested functions that expand to more than'
   throw new AppError('sql_not_supported', `The statement has ${what} ${SIZE_MAX} expressions`)
 }
 

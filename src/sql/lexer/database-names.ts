@@ -20,7 +20,7 @@ type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 /**
  * @param dialectOf of a data source, by its name; undefined: there is none
  * @param isFunction whether DuckDB has a table function of that name, which goes on meaning that
- * @throws AppError `sql_syntax`, `sql_not_supported` for what is no query
+ * @throws AppError `sql_syntax`, or `sql_not_supported` for anything but a query
  */
 export function withNativeNames(
   sql: string,
@@ -66,7 +66,7 @@ function notAQuery(name: string): AppError {
   return new AppError('sql_not_supported', message)
 }
 
-/** Whether SQL of a database stands in it as a name: it is not as it was written. */
+/** Whether SQL of a database is used as a name: it differs from what was written. */
 export function hasNativeNames(sql: string): boolean {
   return sql.includes(MARK)
 }
@@ -83,7 +83,7 @@ interface Candidate {
   readonly open: Token
 }
 
-/** Names in a FROM that are followed by a parenthesis, one after the other: what stands within may be nothing that we can read. */
+/** Names in a FROM that are followed by a parenthesis, one after the other: the text within may not be readable here. */
 function* candidates(sql: string): Generator<Candidate, void, number | undefined> {
   let before: Token | undefined
   let name: Token | undefined
@@ -108,7 +108,7 @@ function isName({ kind }: Token): boolean {
   return kind === 'word' || kind === 'name'
 }
 
-/** null: the end, or what cannot be read, of which whoever reads the statement tells. */
+/** null: the end, or unreadable text, which the reader of the statement reports. */
 function readToken(sql: string, at: number, previous: Token | undefined): Token | null {
   try {
     return nextToken(sql, at, previous)

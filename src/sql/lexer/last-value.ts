@@ -18,7 +18,7 @@ export interface LastCondition {
 
 /**
  * undefined: the statement has no LAST.
- * @throws AppError `invalid_schedule` for a LAST that would leave rows out, or that stands elsewhere
+ * @throws AppError `invalid_schedule` for a LAST that would leave rows out, or in another clause
  */
 export function lastCondition(sql: string): LastCondition | undefined {
   const tokens = tokenize(sql)
@@ -107,13 +107,13 @@ const AFTER_WHERE = [
   'using',
 ]
 
-/** The FROM and WHERE of the SELECT in whose WHERE this place stands. */
+/** The FROM and WHERE of the SELECT whose WHERE contains this position. */
 function sourceAround(tokens: readonly Token[], at: number, length: number) {
   const select = placeBefore(tokens, at, 'select')
   const from = select === undefined ? undefined : placeAfter(tokens, select, ['from'])
   const where = from === undefined ? undefined : placeAfter(tokens, from, ['where'])
   if (from === undefined || where === undefined || where > at) {
-    throw wrongLast('LAST stands in the WHERE of a SELECT over a table')
+    throw wrongLast('LAST belongs in the WHERE of a SELECT over a table')
   }
   const end = placeAfter(tokens, where, AFTER_WHERE) ?? closeAfter(tokens, where)
   return {

@@ -2,7 +2,7 @@ import { type Token, tokenize } from './tokens.ts'
 
 /** A statement with its plain values taken out: statements that differ in nothing else have the same shape. */
 export interface StatementShape {
-  /** The statement with marks in the place of its values. Equal values have the same mark, others never. */
+  /** The statement with marks instead of values. Equal values have the same mark, different ones never. */
   readonly sql: string
   /** By its mark, each value as it is written. */
   readonly literals: ReadonlyMap<string, string>
@@ -24,8 +24,7 @@ const BEFORE = new Set(
 const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
 
 /**
- * Only the tree of the statement with its marks tells which of them stand where a value changes nothing but itself:
- * see `free-literals.ts`.
+ * Only the tree of the marked statement tells which values never change the plan: see `free-literals.ts`.
  * @param kept values, as written, that stay in the statement
  * @returns null for a statement without such values
  */
@@ -115,9 +114,9 @@ export function isLiteralParameter(name: string): boolean {
 }
 
 /**
- * Puts parameters in the place of the texts of `content = '…'`, so that searches that differ in nothing else share a plan.
- * Whether `content` is what a knowledge base is searched by is not known here: the plan must tell, and where it is not the
- * statement must be read as it was written.
+ * Replaces the texts of `content = '…'` by parameters, so that searches that differ only in their texts share a plan.
+ * Whether `content` is a knowledge base's search column is not known here: the plan must tell, and if it is not, the
+ * statement must be read as written.
  * @param tokens of the statement, read in the standard way, where they are known
  */
 export function parameterizeSearchLiterals(

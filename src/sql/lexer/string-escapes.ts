@@ -7,7 +7,7 @@
 export type StringEscapes = 'standard' | 'backslash' | 'all'
 
 export interface Escaped {
-  /** null: the escape stands for no character. */
+  /** null: the escape means no character. */
   readonly value: string | null
   /** Code units of the escape as written. */
   readonly length: number

@@ -84,7 +84,7 @@ const MINUS = 0x2d
 const SLASH = 0x2f
 const NOT_ASCII = 0x80
 
-/** Comments stand within comments, as in the standard. */
+/** Comments nest, as in the standard. */
 function commentEnd(sql: string, start: number): number {
   COMMENT_MARK.lastIndex = start
   let depth = 0
@@ -124,7 +124,7 @@ function blank(gap: string): string {
 }
 
 /**
- * @param holdsOthers semicolons stand within it as well
+ * @param holdsOthers whether semicolons may appear within it
  * @throws AppError `sql_not_supported` where a semicolon is followed by another statement
  */
 export function withoutClosingSemicolons(
@@ -227,7 +227,7 @@ function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
   return { kind: 'string', text, value: text.slice(1, -1).replaceAll("''", "'"), start, end }
 }
 
-/** Where a text between these marks ends, in which two of them stand for one; -1: it does not end. */
+/** Where a text between these marks ends, in which a doubled mark means the mark itself; -1: it does not end. */
 function quotedEnd(sql: string, start: number, mark: string): number {
   let at = sql.indexOf(mark, start + 1)
   while (at >= 0 && sql[at + 1] === mark) at = sql.indexOf(mark, at + 2)
@@ -262,10 +262,7 @@ function escapedStringAt(sql: string, start: number, escapes: StringEscapes): To
 const QUOTE_OR_BACKSLASH = /['\\]/g
 
 function wrongEscape(sql: string, at: number): AppError {
-  return new AppError(
-    'sql_syntax',
-    `${lineAndColumn(sql, at)}: this escape stands for no character`,
-  )
+  return new AppError('sql_syntax', `${lineAndColumn(sql, at)}: this escape means no character`)
 }
 
 function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes): Token {
@@ -277,7 +274,7 @@ function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes
   return { kind: 'name', text, value: inner.slice(1, -1).replaceAll(mark + mark, mark), start, end }
 }
 
-/** Of a text in double quotes in which `\"` stands for one, as in JSON; -1: it does not end. */
+/** The same for a text in double quotes in which `\"` means a quote, as in JSON; -1: it does not end. */
 function escapedEnd(sql: string, start: number): number {
   for (let at = start + 1; at < sql.length; at += 1) {
     const isDoubled = sql[at] === '"' && sql[at + 1] === '"'

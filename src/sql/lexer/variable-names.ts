@@ -7,20 +7,20 @@ const SYSTEM = 'eider_system_'
 
 /** A variable as it is meant by a parameter's name. */
 interface VariableName {
-  /** `user`: set by SET @name. `system`: `@@name`, and what stands for the request itself. */
+  /** `user`: set by SET @name. `system`: `@@name`, and values of the request itself. */
   readonly kind: 'user' | 'system'
   /** In lower case. */
   readonly name: string
 }
 
-/** The parameter that stands for `@name`. Names are compared without case. */
+/** The parameter for `@name`. Names are compared without case. */
 export function variableParameter(kind: VariableName['kind'], name: string): string {
-  // In lower case a letter may get a mark of its own (İ), which cannot stand in a name.
+  // In lower case a letter may get a separate mark (İ), which is not allowed in a name.
   const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
   return `${kind === 'user' ? USER_PREFIX : SYSTEM}${key}`
 }
 
-/** What a parameter stands for, or undefined for one of the caller's. */
+/** The variable behind a parameter, or undefined for one of the caller's own. */
 export function variableOf(parameter: string): VariableName | undefined {
   if (parameter.startsWith(USER_PREFIX))
     return { kind: 'user', name: parameter.slice(USER_PREFIX.length) }

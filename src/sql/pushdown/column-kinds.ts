@@ -130,7 +130,7 @@ export class SourceText {
     return this.engine === 'postgres' ? `$${this.values.length}::text` : `$${this.values.length}`
   }
 
-  /** Compares by the bytes of UTF-8, as DuckDB does, whatever the collation is. */
+  /** Compares by the bytes of UTF-8, as DuckDB does, under every collation. */
   bytes(text: string): string {
     switch (this.engine) {
       case 'postgres':

@@ -33,9 +33,9 @@ export interface OuterNeeds {
   readonly conjuncts: readonly TreeNode[]
   /** The first rows that are asked for. */
   readonly slice: NeededSlice | null
-  /** Whether a column that nobody names may be of use. */
+  /** Whether a column may be needed that the statement never names. */
   readonly isWhole: boolean
-  /** Names that stand for columns in the statement around a view, in lower case. */
+  /** Names of columns in the statement around a view, in lower case. */
   readonly usedNames: ReadonlySet<string>
 }
 
@@ -62,7 +62,7 @@ interface Use {
 export class StatementNeeds {
   readonly #root: TreeNode
   readonly #ofRoot: OuterNeeds
-  /** Where a SELECT stands in the FROM of another one, and nowhere else. */
+  /** Where a SELECT is in the FROM of another one, and only there. */
   readonly #uses = new Map<TreeNode, Use>()
   readonly #known = new Map<TreeNode, OuterNeeds>()
 
@@ -87,7 +87,7 @@ export class StatementNeeds {
   of(select: TreeNode): OuterNeeds {
     const known = this.#known.get(select)
     if (known !== undefined) return known
-    // A SELECT that stands in itself needs nothing of itself.
+    // A SELECT that refers to itself needs nothing of itself.
     this.#known.set(select, EVERYTHING)
     const use = this.#uses.get(select)
     const around = select === this.#root ? this.#ofRoot : EVERYTHING
@@ -207,7 +207,7 @@ function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
   return { ...inner, isWhole, slice: modifiers.some(isDistinct) ? null : inner.slice }
 }
 
-/** The column in a SELECT's FROM that stands under a name in its answer. */
+/** The column in a SELECT's FROM behind a name in its result. */
 function selectedItems(select: TreeNode): OutputOf {
   const items = nodesOf(select.select_list)
   const stars = items.filter(({ class: kind }) => kind === 'STAR')

@@ -45,7 +45,7 @@ export interface SourceReference {
   /** Its node in the SELECT, which is as it was written. */
   readonly ref: TreeNode
   readonly alias: string
-  /** What stands before its name, where it has no other one. */
+  /** The qualifier of its name, unless it has an alias. */
   readonly qualifiers: readonly string[]
   readonly source: SourceRef
   readonly from: SourceFrom
@@ -55,7 +55,7 @@ export interface SourceReference {
 export interface SelectAround {
   /** As it was written. */
   readonly select: TreeNode
-  /** Every name that stands for a column anywhere in the statement, in lower case. */
+  /** Every name used as a column anywhere in the statement, in lower case. */
   readonly usedNames: ReadonlySet<string>
   /** Whether a knowledge base or an agent is in the FROM: names without a table may be theirs. */
   readonly hasSearches: boolean
@@ -81,7 +81,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = neededColumns(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
-  // Beside other tables, these names may be columns of theirs.
+  // If there are other tables, these names may be columns of those.
   const isAlone = select.from_table === ref
   const isKnown = (column: TreeNode) => columnOf(column) !== undefined
   const clocked = isAlone ? conjuncts?.map((one) => withClockFunctions(one, isKnown)) : conjuncts

@@ -1,4 +1,7 @@
-/** A condition in the source's own SQL. What is not known to mean the same is left out, so that too many rows come and never too few. */
+/**
+ * A condition in the source's own SQL. Conditions that may mean something else there are left out, so that too many rows
+ * come and never too few.
+ */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceText } from './column-kinds.ts'
 import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'

@@ -25,7 +25,7 @@ export interface RenderedRead {
   readonly isExact: boolean
 }
 
-/** Whether the source can be asked for exactly the rows that meet the condition, whatever parameters are. */
+/** Whether the source can return exactly the rows that meet the condition, for all values of the parameters. */
 export function isSentWhole({ condition, source }: SourceRead): boolean {
   const rendering: Rendering = { text: new SourceText(source.engine), params: new Map() }
   const rendered = renderCondition(condition, rendering)
@@ -109,7 +109,7 @@ function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): 
 /** An answer that is what a source gives, and nothing is left to do here but to stop. */
 export interface RenderedAnswer {
   readonly select: SourceSelect
-  /** After so many rows; null: at their end. */
+  /** After this many rows; null: at the end. */
   readonly rowsMax: number | null
 }
 
@@ -144,7 +144,7 @@ function isEveryRow(condition: SourceCondition): boolean {
   return condition.kind === 'and' && condition.conditions.length === 0
 }
 
-/** Each column once, in its place, whatever it is called. */
+/** Each column once, in order, with any name. */
 function isEachColumn({ columns }: SourceRead, items: DirectAnswer['items']): boolean {
   return (
     items.length === columns.length &&

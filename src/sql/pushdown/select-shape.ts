@@ -97,7 +97,7 @@ export function showsEachRow(select: TreeNode): boolean {
   return true
 }
 
-/** The column by which an item of an ORDER BY sorts: by its place or its name in the answer, or as it stands. */
+/** The column by which an item of an ORDER BY sorts: by its position or name in the result, or as an expression. */
 export function orderedColumn(expression: TreeNode, select: TreeNode): TreeNode | undefined {
   const items = nodesOf(select.select_list)
   if (expression.class === 'CONSTANT' && isNode(expression.value)) {
@@ -123,7 +123,7 @@ export function isPlainStar(node: TreeNode): boolean {
   )
 }
 
-/** Which conditions of a SELECT rows of one reference in its FROM must meet, seen from where it stands among the joins. */
+/** The conditions of a SELECT that rows of one reference in its FROM must meet, given its place among the joins. */
 
 /**
  * The conjuncts that a row of this reference must meet to be of any use, as far as they speak of it; null where a row that

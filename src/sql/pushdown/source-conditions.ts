@@ -239,7 +239,7 @@ function timesUnit(count: number | undefined, unit: string): number | undefined 
 }
 
 /**
- * The same condition with functions in the place of `current_date` and `current_timestamp`, which stand in a tree like columns.
+ * The same condition with functions instead of `current_date` and `current_timestamp`, which the tree has as columns.
  * @param isKnown whether it is a column after all
  */
 export function withClockFunctions(

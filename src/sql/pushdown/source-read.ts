@@ -15,7 +15,7 @@ export type SourceFrom =
 
 /** One reference in a FROM. */
 export interface SourceRead {
-  /** The name that stands for its rows in the statement until they are there. */
+  /** The name used for its rows in the statement until they arrive. */
   readonly placeholder: string
   readonly source: SourceRef
   readonly from: SourceFrom
@@ -104,7 +104,7 @@ export type Operand =
 
 export const EVERY_ROW: SourceCondition = { kind: 'and', conditions: [] }
 
-/** Nobody can write it: it is made anew for each reference. */
+/** Users cannot write it: it is different for each reference. */
 export function newPlaceholder(): string {
   return `eider_source_${crypto.randomUUID().replaceAll('-', '')}`
 }

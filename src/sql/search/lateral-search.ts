@@ -31,7 +31,7 @@ import { ownColumnName, type SearchSource } from './search-options.ts'
 const VECTOR = '__vector'
 const TEXT_COLUMN = '__text'
 
-/** Stands for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
+/** A placeholder for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
 export const HAS_TEXT = '__has_text'
 
 /** What `*` must not show of the source of a lateral search. */
@@ -69,8 +69,8 @@ export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
 }
 
 /**
- * Puts the measures in the place of `distance`, `relevance` and the predicate on `content`.
- * @param select the SELECT in which the source stands; its order is made already
+ * Replaces `distance`, `relevance` and the predicate on `content` by the measures.
+ * @param select the SELECT that contains the source; its order is already set
  * @param measures the tree of `measuresSql`
  */
 export function measure(
@@ -208,12 +208,12 @@ function aliasesOf(ref: TreeNode): readonly string[] {
 
 interface Omission {
   readonly target: string
-  /** Whether the target stands in this very FROM. */
+  /** Whether the target is in this very FROM. */
   readonly hasTarget: boolean
   readonly inside: readonly TreeNode[]
 }
 
-/** The FROM without the target, and without the sub-queries in which the target stands. */
+/** The FROM without the target, and without the sub-queries that contain it. */
 function withoutPart(ref: TreeNode, omission: Omission): TreeNode | undefined {
   if (ref.type !== 'JOIN') return isOmitted(ref, omission) ? undefined : ref
   const left = isNode(ref.left) ? withoutPart(ref.left, omission) : undefined

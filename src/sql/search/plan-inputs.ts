@@ -3,12 +3,14 @@
  * answers to the questions that it asks agents.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { ConditionValue } from '../../core/domain/column-condition.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
 import type { DirectAnswer, SourceFrom, SourceRead, SourceRef } from '../pushdown/source-read.ts'
+import type { Threshold } from './predicate-pushdown.ts'
 import type { HybridSearch } from './ranking.ts'
 
 /** A text that the statement searches for, or a question to an agent. */
@@ -20,7 +22,7 @@ export type PlannedText =
 
 /** A text to embed before the statement runs. */
 export interface SearchInput {
-  /** Stands in `$eider_vector_<textIndex>`. */
+  /** Available as `$eider_vector_<textIndex>`. */
   readonly textIndex: number
   readonly text: PlannedText
   readonly knowledgeBase: KnowledgeBase
@@ -28,7 +30,7 @@ export interface SearchInput {
 
 /** Questions to an agent, each asked once. */
 export interface AgentInput {
-  /** Stands in `$eider_answers_<agentIndex>`. */
+  /** Available as `$eider_answers_<agentIndex>`. */
   readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
@@ -61,11 +63,41 @@ export interface RerankedSearch {
 
 /** Candidates to find and to rerank before the statement runs. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** Stands in `$eider_reranked_<rerankingIndex>`. */
+  /** Available as `$eider_reranked_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** What the names in `candidates` mean. */
   readonly names: NameScope
+}
+
+/** What a column of the answer shows. */
+export type PlainColumn =
+  | 'id'
+  | 'chunk_id'
+  | 'chunk_content'
+  | 'metadata'
+  | 'relevance'
+  | 'distance'
+  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
+  | { readonly metadataColumn: number | null }
+
+export interface PlainAnswer {
+  readonly columns: readonly PlainColumn[]
+  /** Physical names of the metadata columns that are shown. */
+  readonly metadataColumns: readonly string[]
+  /** All of them must hold. */
+  readonly thresholds: readonly Threshold[]
+  readonly limit: number
+  readonly offset: number
+  /** By relevance first, then by distance; by distance alone without hybrid search. */
+  readonly isHybrid: boolean
+}
+
+/** The chunks of one document, in the order in which they were stored. */
+export interface DocumentAnswer {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: ConditionValue
+  readonly plain: PlainAnswer
 }
 
 /** A search that is answered by measuring every vector. */
@@ -95,6 +127,8 @@ export class PlanInputs {
 
   /** True when the statement reads tables that are made of the catalog. */
   readsCatalog = false
+  /** All that a FROM names, by their ids. */
+  readonly knowledgeBases = new Map<number, KnowledgeBase>()
   /** The searches that measure every vector, and why. */
   readonly scans: MeasuredScan[] = []
 
@@ -107,6 +141,8 @@ export class PlanInputs {
   direct: DirectAnswer | null = null
   /** A SELECT that does nothing but count the chunks of a knowledge base. */
   counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
+  /** A SELECT that does nothing but show the chunks of one document. */
+  document: (DocumentAnswer & { readonly select: TreeNode }) | null = null
 
   #viewCount = 0
 
@@ -148,12 +184,12 @@ export class PlanInputs {
   }
 }
 
-/** What a name in a FROM stands for. */
+/** What a name in a FROM refers to. */
 export type Relation =
   | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
   /** A table of DuckDB, by its real schema and name. */
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
-  /** The rows of a SELECT of ours, as the tables of information_schema are. */
+  /** The rows of a SELECT of Eider, as in the tables of information_schema. */
   | { readonly kind: 'query'; readonly sql: string }
   /** A SELECT of a caller, in which names mean what they meant where it was made. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
@@ -166,7 +202,7 @@ export type Relation =
       readonly columns: readonly SourceColumn[]
     }
 
-/** The names that a caller may use, and what they stand for. */
+/** The names that a caller may use, and what they refer to. */
 export interface NameScope {
   /** @throws AppError `sql_unknown_name` that suggests the nearest name there is */
   resolve(parts: readonly string[]): Relation
@@ -192,7 +228,7 @@ export const BOUND = {
   words: numbered('eider_terms'),
   /** The bound list of the keys of a search text's terms, as the keyword index has them. */
   termKeys: numbered('eider_keywords'),
-  /** The bound list of how often each of these terms stands in the text. */
+  /** The bound list of how often each of these terms occurs in the text. */
   termCounts: numbered('eider_keyword_counts'),
   /** The bound list of the keys of the chunks that hold phrases of the text. */
   phraseKeys: numbered('eider_phrase_keys'),

@@ -168,7 +168,7 @@ function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): b
   return columns.length > 0 && columns.every(isOwn)
 }
 
-/** The column that stands for the conditions in SQL of ours. */
+/** The column that holds the conditions in Eider's SQL. */
 export const CONDITIONS = '__conditions'
 
 /** Puts the conditions into a tree that holds `CONDITIONS`. */
@@ -263,7 +263,7 @@ export function branchesOf(ranking: Ranking | null): readonly BranchRanking[] {
   return ranking.parts.flatMap(branchesOf)
 }
 
-/** The column that stands for a branch's condition in SQL of ours, over the chunks `c`. */
+/** The column that holds a branch's condition in Eider's SQL, over the chunks `c`. */
 export function branchColumn(branchIndex: number): string {
   return `__branch_${branchIndex}`
 }

@@ -53,7 +53,7 @@ export interface Search {
   readonly isReranked: boolean
 }
 
-/** A chunk's key, where a statement of ours needs it: DELETE, UPDATE and the join with the wide rows. */
+/** A chunk's key, where one of Eider's statements needs it: DELETE, UPDATE and the join with the wide rows. */
 export const CHUNK_KEY = '__chunk_key'
 
 /** The cosine distance to a text. */

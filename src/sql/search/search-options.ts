@@ -1,4 +1,4 @@
-/** `hybrid_search = true` and the like: settings of a search that stand in a WHERE as if they were columns. */
+/** `hybrid_search = true` and the like: settings of a search, written in a WHERE as if they were columns. */
 import {
   FUSIONS,
   type Fusion,
@@ -101,7 +101,7 @@ export function combinedSearch(
   return { alpha, fusion, hasFeedback: isMovable && (asked.hasFeedback ?? defaults.hasFeedback) }
 }
 
-/** How an option is written, as a hint where its name stands for a column that there is not. */
+/** How to write an option: a hint for its name used as a column that does not exist. */
 export function optionHint(name: string): string | undefined {
   const option = SEARCH_OPTIONS.find((one) => one === name.toLowerCase())
   if (option === undefined) return undefined
@@ -109,13 +109,16 @@ export function optionHint(name: string): string | undefined {
   return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
 }
 
-/** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
+/**
+ * True for a name that means something to a search where it is compared, with or without a column of that name. In lower
+ * case.
+ */
 function isSearchName(name: string): boolean {
   const isOption = SEARCH_OPTIONS.some((option) => option === name)
   return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
 }
 
-/** Unless `reranking = false` stands there. @throws AppError as `hybridSearchOf` */
+/** Unless the statement has `reranking = false`. @throws AppError as `hybridSearchOf` */
 export function isReranked(options: readonly SearchOption[]): boolean {
   return onlyValue(options, 'reranking', truthOf) ?? true
 }
@@ -196,8 +199,8 @@ export function ownIdNames({ idColumn, storedMetadata }: KnowledgeBase): readonl
 }
 
 /**
- * The name that a metadata column has in the sub-query of its knowledge base: its own, or one that nobody writes where
- * its own means something else there (`distance`, `content`, `reranking`, …). `metadata.distance` is rewritten to it.
+ * The name that a metadata column has in the sub-query of its knowledge base: its own, or a generated one if its own means
+ * something else there (`distance`, `content`, `reranking`, …). `metadata.distance` is rewritten to it.
  */
 export function metadataName({ name, column }: MetadataColumn): string {
   return isTakenName(name) ? `__metadata_${column}` : name

@@ -91,7 +91,7 @@ interface Collector {
   readonly options: SearchOption[]
 }
 
-/** What stands around a condition. */
+/** What surrounds a condition. */
 interface Around {
   /** True inside an odd number of NOTs. */
   readonly isNegated: boolean
@@ -199,7 +199,7 @@ function operatorOf(node: TreeNode): string {
   return node.class === 'FUNCTION' ? textValue(node.function_name) : textValue(node.type)
 }
 
-/** The compared expressions, the column first whichever side it stands on. */
+/** The compared expressions, the column first, whichever side it is on. */
 function operandsOf(node: TreeNode): readonly TreeNode[] {
   if (node.class === 'COMPARISON') {
     const sides = [node.left, node.right].filter(isNode)
@@ -252,7 +252,7 @@ function lateralRanking(operand: TreeNode, { texts }: Collector): LateralRanking
 function noText(operand: TreeNode): AppError {
   if (isColumn(operand)) {
     const name = columnNames(operand).join('.')
-    const hint = `content = "${name}" compares with a column; a text stands in single quotes`
+    const hint = `content = "${name}" compares with a column; a text needs single quotes`
     return new AppError('sql_invalid_search', `${hint}: content = '${name}'`)
   }
   const what = 'a text, a :parameter or a column of another table'
@@ -265,7 +265,7 @@ function takeOption(node: TreeNode, around: Around, { source, options }: Collect
   if (option === undefined || !isNamed(option.column, option.name, source)) return false
   if (around.isNegated || around.isEither) {
     const within = around.isNegated ? 'NOT' : 'OR'
-    const message = `${option.name} cannot stand within ${within}: it is said of the whole search`
+    const message = `${option.name} cannot be used within ${within}: it applies to the whole search`
     throw new AppError('sql_invalid_search', message)
   }
   options.push(option)

@@ -15,7 +15,7 @@ import {
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
 
-/** Where a SELECT stands: the statement itself, or a part of it (CTE, sub-query, side of a UNION). */
+/** The position of a SELECT: the statement itself, or a part of it (CTE, sub-query, side of a UNION). */
 export type SelectPlace = 'outermost' | 'nested'
 
 /** A plain search without LIMIT gives this many rows. */
@@ -95,7 +95,7 @@ export function countedLimitOf(
 /** DuckDB makes rows in chunks of this many. */
 const SHORT_ROWS_MAX = 2048
 
-/** Whether a query has few rows whatever it reads: a LIMIT at its end keeps them few, or it makes one row. */
+/** Whether a query always has few rows: it ends with a LIMIT, or makes one row. */
 export function isShortAnswer(query: TreeNode): boolean {
   return isLimitedShort(query) || isOneRow(query)
 }
@@ -124,7 +124,7 @@ function isOneRow(query: TreeNode): boolean {
 }
 
 /** OFFSET alone is a LIMIT without a number. */
-function isLimited(select: TreeNode): boolean {
+export function isLimited(select: TreeNode): boolean {
   return isNode(limitOf(select)?.limit)
 }
 
@@ -144,7 +144,7 @@ function limitOf(select: TreeNode): TreeNode | undefined {
   })
 }
 
-/** True when an answered row is no longer one row of the source: GROUP BY, aggregates, DISTINCT. */
+/** True when a result row is not one row of the source: GROUP BY, aggregates, DISTINCT. */
 function isCombining(select: TreeNode): boolean {
   if (nodesOf(select.group_expressions).length > 0 || isNode(select.having)) return true
   if (Array.isArray(select.group_sets) && select.group_sets.length > 0) return true
@@ -169,7 +169,7 @@ function hasSubquery(expression: TreeNode[keyof TreeNode]): boolean {
   return [...walkExpression(expression)].some((node) => node.class === 'SUBQUERY')
 }
 
-/** `ORDER BY ALL` is a star, beside which nothing may stand. */
+/** `ORDER BY ALL` is a star, which must be alone. */
 function isOrderByAll(orders: readonly TreeNode[]): boolean {
   return orders.some((order) => isNode(order.expression) && order.expression.class === 'STAR')
 }

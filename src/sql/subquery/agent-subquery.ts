@@ -65,7 +65,7 @@ export function agentSubquery(
   return { sql: `SELECT ${columns.join(', ')} FROM (${answers})`, hiddenColumns }
 }
 
-/** Fields stand in an answer under their names in lower case. */
+/** An answer has its fields under their names in lower case. */
 function jsonPath(name: string): string {
   const key = name.toLowerCase().replaceAll('\\', '\\\\').replaceAll('"', '\\"')
   return `'$."${key.replaceAll("'", "''")}"'`

@@ -234,7 +234,7 @@ function combinedSql(
   return `${functions[ranking.kind === 'nearest' ? 0 : 1]}(${parts.join(', ')})`
 }
 
-/** The distances to the texts that count, whatever is excluded. */
+/** The distances to the texts that count, before exclusions. */
 function wantedDistances(
   ranking: Ranking | null,
   branches: readonly BranchRanking[],

@@ -1,4 +1,6 @@
 /** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
+
+import type { ColumnCondition } from '../../core/domain/column-condition.ts'
 import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
@@ -12,7 +14,8 @@ import {
 } from '../ast/select-ast.ts'
 import { isVolatile, stabilityOf } from '../guard/function-lists.ts'
 import { measure, measuresSql, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
-import type { GivenSearch, NameScope, PlanInputs } from '../search/plan-inputs.ts'
+import { memoryCondition } from '../search/memory-condition.ts'
+import type { GivenSearch, NameScope, PlainAnswer, PlanInputs } from '../search/plan-inputs.ts'
 import {
   branchesOf,
   candidateSearchOf,
@@ -36,7 +39,7 @@ import {
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
-import { isPlainCount, type PlainAnswer, plainAnswerOf } from './plain-answer.ts'
+import { documentAnswerOf, isPlainCount, plainAnswerOf } from './plain-answer.ts'
 import { rerankedSearchOf } from './reranked-search.ts'
 
 /** Puts a search into the tree, and maybe another one that uses candidates. */
@@ -63,11 +66,13 @@ export interface CandidateEdit {
 export interface PrefilterEdit extends TreeEdit {
   /** False where its conditions read the clock. */
   readonly isCacheable: boolean
+  /** See `PrefilterSql`. */
+  readonly condition: ColumnCondition | null
 }
 
 /** How a hybrid search fuses its candidates. */
 export interface HybridEdit extends HybridSearch {
-  /** So many of the first are enough; null: all that were found may be needed. */
+  /** This many of the first rows are enough; null: all that were found may be needed. */
   readonly firstCount: number | null
 }
 
@@ -81,7 +86,7 @@ export interface KnowledgeBaseSource {
   readonly isOnly: boolean
 }
 
-/** The SELECT in which a knowledge base stands. */
+/** The SELECT that contains a knowledge base. */
 export interface SelectContext {
   readonly place: SelectPlace
   /** The SELECT as it was written. */
@@ -103,6 +108,7 @@ export function putKnowledgeBase(
 ): readonly SearchEdit[] {
   const { place, usedNames } = context
   const { alias, knowledgeBase: kb, ref } = source
+  context.inputs.knowledgeBases.set(kb.id, kb)
   if (context.inputs.search === null && isPlainCount(select, ref)) {
     context.inputs.counted = { select, knowledgeBase: kb }
   }
@@ -110,6 +116,10 @@ export function putKnowledgeBase(
   compareAsText(select, source, kb)
   const search = searchOf(select, source, context)
   const isSearched = search.ranking !== null
+  if (!isSearched && place === 'outermost') {
+    const document = documentAnswerOf(select, source)
+    if (document !== null) context.inputs.document = { ...document, select }
+  }
   const lateral = lateralRankingOf(search)
   const isAlone = select.from_table === ref
   const isPruned = isSearched && lateral === null && isAlone
@@ -215,6 +225,7 @@ function candidateEdit(
     prefilter: conditions && {
       sql: prefilterSql(knowledgeBase, alias, shape.usedNames),
       isCacheable: stabilityOf(conditions) === 'consistent',
+      condition: memoryCondition(conditions, alias, knowledgeBase),
       apply: (tree) => putConditions(tree, conditions),
     },
   }

@@ -8,32 +8,11 @@ import {
   type TreeValue,
   textValue,
 } from '../ast/select-ast.ts'
+import { wordOf } from '../search/memory-condition.ts'
+import type { DocumentAnswer, PlainAnswer, PlainColumn } from '../search/plan-inputs.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/search-options.ts'
-import { countedLimitOf } from '../search/top-k.ts'
-
-/** What a column of the answer shows. */
-export type PlainColumn =
-  | 'id'
-  | 'chunk_id'
-  | 'chunk_content'
-  | 'metadata'
-  | 'relevance'
-  | 'distance'
-  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
-  | { readonly metadataColumn: number | null }
-
-export interface PlainAnswer {
-  readonly columns: readonly PlainColumn[]
-  /** Physical names of the metadata columns that are shown. */
-  readonly metadataColumns: readonly string[]
-  /** All of them must hold. */
-  readonly thresholds: readonly Threshold[]
-  readonly limit: number
-  readonly offset: number
-  /** By relevance first, then by distance; by distance alone where it is no hybrid search. */
-  readonly isHybrid: boolean
-}
+import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
  * @param select that its nearest chunks answer, as `candidateSearchOf` and `nearestCountOf` say, before anything is put
@@ -123,6 +102,23 @@ function plainColumn(
   const declared = knowledgeBase.metadataColumns ?? []
   const isDeclared = declared.some((one) => one.toLowerCase() === name)
   return isDeclared ? [{ metadataColumn: null }] : null
+}
+
+/** null for a SELECT that does more than show the chunks of one document. */
+export function documentAnswerOf(
+  select: TreeNode,
+  source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase; readonly ref: TreeNode },
+): DocumentAnswer | null {
+  const { left, right } = isNode(select.where_clause) ? select.where_clause : {}
+  const isEqual = isNode(select.where_clause) && select.where_clause.type === 'COMPARE_EQUAL'
+  const isPlain = select.from_table === source.ref && nearestCountOf(select, 'outermost') !== null
+  if (!isEqual || !isPlain || !isNode(left) || !isNode(right)) return null
+  if (ownColumnName(left, { alias: source.alias, isOnly: true }) !== 'id') return null
+  const id = wordOf(right)
+  const plain = id && plainAnswerOf(select, source, false)
+  if (id === null || plain === null) return null
+  const limit = isLimited(select) ? plain.limit : Number.POSITIVE_INFINITY
+  return { knowledgeBase: source.knowledgeBase, id, plain: { ...plain, limit } }
 }
 
 /** True for `SELECT count(*) FROM <ref>` and nothing else; the column may have a name. */

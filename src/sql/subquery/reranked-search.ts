@@ -37,7 +37,7 @@ interface RerankedSource {
   readonly alias: string
   readonly knowledgeBase: KnowledgeBase
   readonly search: Search
-  /** So many of the first rows are enough. */
+  /** This many of the first rows are enough. */
   readonly count: number
 }
 

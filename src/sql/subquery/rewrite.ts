@@ -57,7 +57,7 @@ export interface StatementEdit extends SearchEdit {
 
 /** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
-  // Without a table nothing changes, and nobody asks for the tree as it was.
+  // Without a table nothing changes, and the original tree is not needed.
   const originals = hasTables(tree) ? originalsOf(tree) : new Map<TreeNode, TreeNode>()
   const query = queryNode(statementOf(tree))
   const rewriter: Rewriter = {
@@ -214,7 +214,7 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
   }
 }
 
-/** Puts names that stand for their rows in the place of tables elsewhere. */
+/** Replaces tables of remote databases by names for their rows. */
 function putReferences(
   select: TreeNode,
   { references, ...searches }: Sources,

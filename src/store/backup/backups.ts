@@ -119,7 +119,7 @@ export class StoredBackups implements BackupStore {
     }
   }
 
-  /** The newest first; folders that are no whole backups are left out. */
+  /** The newest first, without incomplete backups. */
   async list(): Promise<readonly Backup[]> {
     const found = await manifestsIn(this.#options.directory)
     return found.map(({ name, manifest }) => backupOf(name, manifest)).reverse()

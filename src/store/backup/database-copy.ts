@@ -118,8 +118,7 @@ function unquoted(identifier: string): string {
 }
 
 /**
- * In steps, each written to disk before the next: otherwise the disk has so much to write at the end that every commit waits
- * for it.
+ * In steps, each written to disk before the next: otherwise everything is written at the end, and every commit waits for it.
  */
 async function copyRows(copying: Copying, table: string): Promise<void> {
   const { connection, source, copy, sync, signal } = copying

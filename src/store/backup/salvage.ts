@@ -24,7 +24,7 @@ export interface SalvageReport {
   readonly tables: readonly SalvagedTable[]
 }
 
-/** A process of ours that reads may end so often by itself at one table. */
+/** A reading process may crash this often at one table. */
 const CRASHES_MAX = 50
 
 /**
@@ -80,7 +80,7 @@ async function readableSource(folder: string, scratch: string) {
   if ('result' in whole) return { file, withLog: true, found: whole.result, damage: [] }
   const conflict = lockConflict(new Error(whole.error), folder)
   if (conflict !== undefined) throw conflict
-  // Beside another name of it there is no log. DuckDB follows a symbolic link to where one is.
+  // A file under another name has no log next to it. DuckDB follows a symbolic link to where there is one.
   const alone = join(scratch, DATABASE_FILE)
   await link(file, alone).catch(() => copyFile(file, alone))
   const bare = await read<FoundTables>(['list', alone])

@@ -279,8 +279,8 @@ export function dataSourceOf(row: DataSourceRow, secrets: Secrets): DataSource {
 }
 
 /**
- * A model, settings or parameters as one encrypted text. All of it, since keys, passwords and connection strings stand
- * under names that only their providers know.
+ * A model, settings or parameters as one encrypted text. All of it, because only the providers know which names hold keys,
+ * passwords and connection strings.
  */
 export function sealedJson(value: unknown, secrets: Secrets): string {
   return secrets.seal(JSON.stringify(value))

@@ -42,7 +42,7 @@ interface Identified {
  */
 export class CatalogState {
   #snapshot: CatalogSnapshot
-  #listener: CommitListener = NOBODY
+  #listener: CommitListener = NO_LISTENER
 
   constructor(parts: CatalogParts) {
     this.#snapshot = deepFrozen({ version: 1, definitionsVersion: 1, ...parts })
@@ -61,7 +61,7 @@ export class CatalogState {
     this.#listener.catalogChanged(this.#snapshot)
   }
 
-  /** Puts a thing in the place of the one with its id, or at the end where there is none. */
+  /** Replaces the thing with the same id, or adds it at the end. */
   put<K extends ListName>(list: K, thing: CatalogParts[K][number]): void {
     this.#setList(list, withReplaced<Identified>(this.#snapshot[list], thing))
   }
@@ -71,7 +71,7 @@ export class CatalogState {
   }
 
   #setList(list: ListName, things: readonly Identified[]): void {
-    // Each list gets things of its own kind only: see `put`.
+    // Each list contains only things of one kind: see `put`.
     this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
@@ -86,7 +86,7 @@ export class CatalogState {
   }
 }
 
-const NOBODY: CommitListener = {
+const NO_LISTENER: CommitListener = {
   needsChange: () => false,
   beginCommit: () => {},
   endCommit: () => {},
@@ -123,7 +123,7 @@ function isEach<T>(
   })
 }
 
-/** The list with this thing in the place of the one with its id, or at its end where there is none. */
+/** The list with this thing replacing the one with its id, or added at its end. */
 export function withReplaced<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
   const isThere = things.some((other) => other.id === thing.id)
   if (!isThere) return [...things, thing]

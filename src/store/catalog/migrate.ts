@@ -18,6 +18,7 @@ import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
 import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' }
 import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text' }
 import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type: 'text' }
+import storagesSql from '../../../drizzle/0017_storages.sql' with { type: 'text' }
 import { StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -45,6 +46,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 14, name: '0014_asked_by', sql: askedBySql },
   { number: 15, name: '0015_findings', sql: findingsSql },
   { number: 16, name: '0016_skipped_rows', sql: skippedRowsSql },
+  { number: 17, name: '0017_storages', sql: storagesSql },
 ]
 
 /**

@@ -96,6 +96,17 @@ export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
   readonly sealedMcp?: string
 }
 
+/** Of knowledge bases whose rows another database holds. */
+export const storages = eider.table('storages', {
+  knowledgeBaseId: integer('knowledge_base_id').primaryKey(),
+  /** The tables there were made from here, and go with the knowledge base. */
+  isOwner: boolean('is_owner').notNull(),
+  /** All rows are here as well; false: only those that were needed. */
+  isCopied: boolean('is_copied').notNull(),
+  /** Of the rows there when they were copied last. */
+  revision: bigint('revision', { mode: 'number' }).notNull(),
+})
+
 export const agents = eider.table(
   'agents',
   {

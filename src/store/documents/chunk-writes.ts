@@ -7,7 +7,6 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../core/domain/ports/retrieval-ports.ts'
-import type { WriteOutcome } from '../../core/domain/ports/store-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
@@ -15,19 +14,19 @@ import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { PostingSorter } from '../upkeep/posting-sorter.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
-import type { ChunkRow, Incoming } from './chunk-rows.ts'
-import { type DocumentIds, keysOfDocuments } from './document-ids.ts'
+import type { Incoming } from './chunk-rows.ts'
 import { recentPostingsOf, sortPostings } from './keyword-index.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
-import { vectorRowsFrom } from './stored-vectors.ts'
 import {
-  type OpenTables,
-  type RowsReplaced,
-  replaceChunkRows,
-  StaleVectors,
-  vectorsOfRows,
-} from './write-chunk-rows.ts'
+  type ComputedWrite,
+  NOTHING_REMOTE,
+  type RemoteWrites,
+  sentMetadata,
+  sentRows,
+} from './remote-writes.ts'
+import { vectorRowsFrom } from './stored-vectors.ts'
+import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
 
 /** What a write answers, and what it did to the rows. */
 export interface RowsWritten<T> extends RowsReplaced {
@@ -35,7 +34,14 @@ export interface RowsWritten<T> extends RowsReplaced {
   /** Chunks that stay, with other metadata; unset: none. */
   readonly rewrittenKeys?: readonly bigint[]
   /** Rows with the next keys that DuckDB copied by itself, beside `newRows`. */
-  readonly copied?: { readonly rowCount: number; readonly postingCount: number }
+  readonly copied?: {
+    readonly rowCount: number
+    readonly postingCount: number
+    /** Set where the rows came with keys of their own. */
+    readonly nextChunkKey?: number
+    /** What became of the chunks and their vectors; unset: not known. */
+    readonly changes?: ChunkChanges
+  }
   /** Of the jobs that stored it. */
   readonly marks?: readonly JobMark[]
 }
@@ -57,6 +63,7 @@ export class ChunkWrites {
   readonly #marks: JobMarks
   readonly #rows = new KnownRows()
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
+  #remote = NOTHING_REMOTE
 
   constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
     this.#parts = parts
@@ -64,11 +71,73 @@ export class ChunkWrites {
     this.#marks = marks
   }
 
+  /** From now on these hold the rows of some knowledge bases. */
+  setRemote(remote: RemoteWrites): void {
+    this.#remote = remote
+  }
+
   /**
    * One transaction of chunks, vectors and terms, in tables that have room for what comes.
-   * @param incoming is asked for within the turn of the write queue where it is a function
+   * @param incoming is asked for once, within the turn of the write queue, where it is a function
    */
   async write<T>(
+    kb: KnowledgeBase,
+    incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<T> {
+    if (!this.#remote.isRemote(kb)) return this.writeHere(kb, incoming, work)
+    let asked = incoming
+    const once = (row: KnowledgeBaseRow) => {
+      if (typeof asked === 'function') asked = asked(row)
+      return asked
+    }
+    return this.#remote.store(kb, () => this.#computed(kb, once, work))
+  }
+
+  /** What a write would do, which is then undone. */
+  async #computed<T>(
+    kb: KnowledgeBase,
+    incoming: (row: KnowledgeBaseRow) => Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<ComputedWrite<T>> {
+    const { promise, resolve } = Promise.withResolvers<ComputedWrite<T>>()
+    const undone = new Error('a write that was only computed')
+    const compute = this.#parts.database.write(async (connection) => {
+      const baseRevision = this.#remote.revisionOf(kb)
+      const { tables } = await this.#openTables(connection, kb, incoming)
+      const {
+        result,
+        newRows,
+        removedKeys,
+        rewrittenKeys = [],
+        marks = [],
+        copied,
+      } = await work(tables)
+      const { nextChunkKey, columns, dimensions } = tables
+      const rowCount = newRows.length + (copied?.rowCount ?? 0)
+      const rows = rowCount === 0 ? [] : await sentRows(tables, { from: nextChunkKey })
+      const rewritten = await sentMetadata(tables, rewrittenKeys)
+      const change = { baseRevision, removedKeys, rows, rewritten, dimensions, columns }
+      resolve({ result, marks, change: { ...change, nextChunkKey: nextChunkKey + rowCount } })
+      throw undone
+    })
+    await compute.catch((error) => {
+      if (error !== undone) throw error
+    })
+    return promise
+  }
+
+  /** After the commit of what they speak of, in another database. */
+  async writeMarks(marks: readonly JobMark[]): Promise<void> {
+    if (marks.length === 0) return
+    await this.#parts.database.write(async (connection) => {
+      for (const mark of marks) await this.#marks.writeMark(connection, mark)
+    })
+    for (const mark of marks) this.#marks.committedMark(mark)
+  }
+
+  /** `write`, of rows that are stored here or copied to here. */
+  async writeHere<T>(
     kb: KnowledgeBase,
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
@@ -119,7 +188,8 @@ export class ChunkWrites {
       updatedAt: timestampOfMillis(this.#parts.now()),
     }
     const copiedCount = written.copied?.rowCount ?? 0
-    const nextChunkKey = row.nextChunkKey + written.newRows.length + copiedCount
+    const following = row.nextChunkKey + written.newRows.length + copiedCount
+    const nextChunkKey = written.copied?.nextChunkKey ?? following
     const changed = { ...row, ...changes, nextChunkKey }
     await this.#rows.write(connection, changed)
     return {
@@ -174,7 +244,7 @@ export class ChunkWrites {
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
     // Too many to be held here: caches of the others read them again.
-    if (copied !== undefined) return null
+    if (copied !== undefined) return copied.changes ?? null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
     const removed = {
@@ -218,137 +288,4 @@ function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): numb
   if (row.dimensions === dimensions) return row.dimensions
   const sizes = `the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
-}
-
-// Small inserts that wait for the same turn share its transaction: a COMMIT costs as much as ten rows.
-
-/** Documents as rows, ready to be stored. */
-export interface PreparedInsert {
-  readonly rows: readonly ChunkRow[]
-  /** Distinct. */
-  readonly documentIds: readonly string[]
-  readonly incoming: Incoming
-  /** Of the job that stores it: written in the same transaction. */
-  readonly mark?: JobMark
-}
-
-interface WaitingInsert extends PreparedInsert {
-  readonly outcome: PromiseWithResolvers<WriteOutcome>
-}
-
-/** One of more rows has a transaction of its own. */
-const ROWS_OF_SMALL_MAX = 64
-
-/** Of all inserts that share one. */
-const ROWS_OF_GROUP_MAX = 512
-
-export class GroupedInserts {
-  readonly #writes: ChunkWrites
-  readonly #documentIds: DocumentIds
-  /** By knowledge base and table of vectors, in the order in which they came. */
-  readonly #waiting = new Map<string, WaitingInsert[]>()
-
-  constructor(writes: ChunkWrites, documentIds: DocumentIds) {
-    this.#writes = writes
-    this.#documentIds = documentIds
-  }
-
-  /** Answers after the commit. The failure of another insert is not one of this. */
-  insert(kb: KnowledgeBase, prepared: PreparedInsert): Promise<WriteOutcome> {
-    const waiting = { ...prepared, outcome: Promise.withResolvers<WriteOutcome>() }
-    if (prepared.rows.length > ROWS_OF_SMALL_MAX) void this.#writeAlone(kb, waiting)
-    else this.#wait(kb, waiting)
-    return waiting.outcome.promise
-  }
-
-  #wait(kb: KnowledgeBase, insert: WaitingInsert): void {
-    const key = `${kb.id} ${kb.vectorsNumber}`
-    const others = this.#waiting.get(key)
-    if (others !== undefined) {
-      others.push(insert)
-      return
-    }
-    this.#waiting.set(key, [insert])
-    void this.#writeGroup(kb, key)
-  }
-
-  /** In the next turn of the write queue: as many of those that wait then as fit together. */
-  async #writeGroup(kb: KnowledgeBase, key: string): Promise<void> {
-    let taken: readonly WaitingInsert[] = []
-    const take = (row: KnowledgeBaseRow | null) => {
-      const waiting = this.#waiting.get(key) ?? []
-      this.#waiting.delete(key)
-      const count = row === null ? waiting.length : countThatFit(waiting, row)
-      taken = waiting.slice(0, count)
-      const rest = waiting.slice(count)
-      if (rest.length > 0) {
-        this.#waiting.set(key, rest)
-        void this.#writeGroup(kb, key)
-      }
-      return incomingOf(taken)
-    }
-    try {
-      await this.#writes.write(kb, take, (tables) => this.#replace(tables, taken))
-      for (const { outcome } of taken) outcome.resolve({ kind: 'stored' })
-    } catch (error) {
-      if (taken.length === 0) take(null)
-      const [only] = taken
-      if (only !== undefined && taken.length === 1) fail(only, error)
-      // Nothing is stored. Which of them it was shows when each is tried by itself.
-      else for (const insert of taken) await this.#writeAlone(kb, insert)
-    }
-  }
-
-  async #writeAlone(kb: KnowledgeBase, insert: WaitingInsert): Promise<void> {
-    try {
-      await this.#writes.write(kb, insert.incoming, (tables) => this.#replace(tables, [insert]))
-      insert.outcome.resolve({ kind: 'stored' })
-    } catch (error) {
-      fail(insert, error)
-    }
-  }
-
-  async #replace(tables: OpenTables, inserts: readonly PreparedInsert[]) {
-    const documentIds = inserts.flatMap((insert) => insert.documentIds)
-    const newRows = inserts.flatMap((insert) => insert.rows)
-    const possible = await this.#documentIds.comeWith(tables.connection, tables, documentIds)
-    const removedKeys = await keysOfDocuments(tables.connection, tables, possible)
-    await replaceChunkRows(tables, newRows, removedKeys)
-    const marks = inserts.flatMap(({ mark }) => (mark === undefined ? [] : [mark]))
-    return { result: null, newRows, removedKeys, marks }
-  }
-}
-
-function fail({ outcome }: WaitingInsert, error: unknown): void {
-  if (error instanceof StaleVectors) outcome.resolve({ kind: 'stale' })
-  else outcome.reject(error)
-}
-
-/** How many of the first come to the same together as one after the other. */
-function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow): number {
-  const ids = new Set<string>()
-  let rowCount = 0
-  for (const [index, { rows, documentIds, incoming }] of waiting.entries()) {
-    rowCount += rows.length
-    const isApart = documentIds.every((id) => !ids.has(id))
-    const fits = isApart && rowCount <= ROWS_OF_GROUP_MAX && !changesTables(incoming, row)
-    if (!fits) return Math.max(1, index)
-    for (const id of documentIds) ids.add(id)
-  }
-  return waiting.length
-}
-
-/** What comes decides about tables and types of columns, which is up to the first that does. */
-function changesTables({ metadata, dimensions }: Incoming, row: KnowledgeBaseRow): boolean {
-  if (dimensions !== null && dimensions !== row.dimensions) return true
-  const { added, widened } = planMetadata(row.storedMetadata, metadata)
-  return added.length + widened.length > 0
-}
-
-/** Together they bring what the tables have room for. */
-function incomingOf(inserts: readonly PreparedInsert[]): Incoming {
-  const [only] = inserts
-  if (only !== undefined && inserts.length === 1) return only.incoming
-  const dimensions = inserts.find(({ incoming }) => incoming.dimensions !== null)
-  return { metadata: new SeenColumns(), dimensions: dimensions?.incoming.dimensions ?? null }
 }

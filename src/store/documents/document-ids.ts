@@ -11,15 +11,16 @@ import type { StoredChunkText } from '../../core/domain/chunk.ts'
 import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { hashSql, textHash } from '../../core/text/text-hash.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
 /** Of all knowledge bases together: 64 MB, for four to eight million documents. */
 const SLOTS_MAX = 2 ** 24
 
 /**
- * For each knowledge base the hashes of the ids of all documents that are stored, and of some that were: an id that is not
- * among them is not stored, any other has to be looked for. Nothing is ever taken out, so neither a write that fails nor
- * one that removes must be told of here.
+ * The hashes of document ids for each knowledge base: those of all stored documents, and some former ones. An id that is
+ * missing here is not stored; any other must be looked up. Entries are never removed, so failed writes and deletions need
+ * not be reported here.
  */
 export class DocumentIds {
   readonly #known = new LruMap<number, HashSet>({
@@ -38,7 +39,7 @@ export class DocumentIds {
   possible(kbId: number, documentIds: readonly string[]): readonly string[] {
     const hashes = this.#known.get(kbId)
     if (hashes === undefined) return documentIds
-    return documentIds.filter((id) => hashes.has(idHash(id)))
+    return documentIds.filter((id) => hashes.has(textHash(id)))
   }
 
   /**
@@ -57,7 +58,7 @@ export class DocumentIds {
       return documentIds
     }
     const possible: string[] = []
-    for (const id of documentIds) if (!hashes.add(idHash(id))) possible.push(id)
+    for (const id of documentIds) if (!hashes.add(textHash(id))) possible.push(id)
     if (hashes.slotCount > SLOTS_MAX) this.#refused.add(ids.id)
     // Set again, since it may have grown.
     this.#known.set(ids.id, hashes)
@@ -65,21 +66,10 @@ export class DocumentIds {
   }
 }
 
-const DIGEST = new Uint8Array(16)
-const DIGEST_VIEW = new DataView(DIGEST.buffer)
-
-/** The same 31 bits as `HASH_SQL` gives. */
-function idHash(documentId: string): number {
-  Bun.MD5.hash(documentId.toWellFormed(), DIGEST)
-  return DIGEST_VIEW.getUint32(12, true) >>> 1
-}
-
-const HASH_SQL = '(md5_number_lower(document_id) >> 33)::INTEGER'
-
 /** null: there are too many. */
 async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promise<HashSet | null> {
   const hashes = new HashSet()
-  const sql = `SELECT ${HASH_SQL} FROM ${chunkTables(ids).chunks}`
+  const sql = `SELECT ${hashSql('document_id')} FROM ${chunkTables(ids).chunks}`
   for await (const data of wholeStream(connection, sql)) {
     for (const hash of columnBatchOf(data).ints(0)) hashes.add(hash)
     if (hashes.slotCount > SLOTS_MAX) return null

@@ -29,7 +29,7 @@ export type CellsByKey = ReadonlyMap<string, CellValue>
 /** Values of one document or chunk, by `nameKey` of their names. */
 export interface RowCells {
   readonly values: CellsByKey
-  /** For messages: where the row stood in its insert, from 0; null: it is no row of an insert. */
+  /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
   readonly rowIndex: number | null
 }
 
@@ -302,7 +302,7 @@ async function castValues(
   return reader.getRows().map(([value]) => value ?? null)
 }
 
-/** By way of a table: a list of such values cannot be bound where its type cannot be told from them. */
+/** Through a table: a list of such values cannot be bound, because its type cannot be inferred from them. */
 async function castTyped(connection: DuckDBConnection, cast: Cast, values: readonly DuckDBValue[]) {
   await connection.run(`CREATE TEMP TABLE cast_values (place INTEGER, source ${cast.source})`)
   const target = { connection, catalog: 'temp', schema: 'main', table: 'cast_values' } as const

@@ -165,7 +165,7 @@ function joinGroup(
   groups.push({ type, count })
 }
 
-/** Numbers as JSON has them: they fit a column by what they are, not by a type of theirs. */
+/** Numbers as JSON has them: they fit a column by their value, because they have no type. */
 interface SeenNumbers {
   readonly count: number
   /** All of them are integers that a JavaScript number holds exactly. */

@@ -28,17 +28,13 @@ import {
 } from './chunk-changes.ts'
 import { contextsOf, cutCounts } from './chunk-columns.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
-import {
-  ChunkWrites,
-  GroupedInserts,
-  type JobMarks,
-  NOTHING_COMES,
-  type RowsWritten,
-} from './chunk-writes.ts'
+import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
 import { DocumentIds, keysOfDocuments, storedTexts } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
+import { GroupedInserts } from './grouped-inserts.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { valuesByKey } from './metadata-columns.ts'
+import type { RemoteWrites } from './remote-writes.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
 /** Knowledge bases whose cut chunks are remembered. */
@@ -131,6 +127,27 @@ export class StoredChunks implements ChunkStore {
   ): Promise<WriteOutcome> {
     const prepared = await chunkRowsOf(documents)
     return this.#inserts.insert(kb, mark === undefined ? prepared : { ...prepared, mark })
+  }
+
+  /** From now on these hold the rows of some knowledge bases. */
+  setRemote(remote: RemoteWrites): void {
+    this.#writes.setRemote(remote)
+  }
+
+  /** Rows that come from the database that holds them. */
+  copyHere<T>(
+    kb: KnowledgeBase,
+    incoming: Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<T> {
+    return this.#writes.writeHere(kb, incoming, (tables) => {
+      this.#documentIds.forget(kb.id)
+      return work(tables)
+    })
+  }
+
+  writeMarks(marks: readonly JobMark[]): Promise<void> {
+    return this.#writes.writeMarks(marks)
   }
 
   /** One transaction in which DuckDB copies chunks by itself. */

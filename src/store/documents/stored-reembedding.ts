@@ -138,7 +138,7 @@ export class StoredReembedding implements ReembeddingStore {
   }
 }
 
-/** The length of the vectors in the next table; null: there is no such table yet. */
+/** The length of the vectors in the next table; null: the table does not exist yet. */
 async function nextDimensions(connection: DuckDBConnection, ids: TableIds): Promise<number | null> {
   const reader = await connection.runAndReadAll(
     `SELECT data_type FROM duckdb_columns()

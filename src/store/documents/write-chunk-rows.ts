@@ -18,7 +18,7 @@ import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 
 export interface StoredTables extends TableIds {
-  /** null: there is no table of vectors yet. */
+  /** null: the table of vectors does not exist yet. */
   readonly dimensions: number | null
 }
 
@@ -51,14 +51,22 @@ export interface RowsReplaced {
 /** Thrown within a write to undo it: a stored vector that was to be taken over is gone. */
 export class StaleVectors extends Error {}
 
-/** Chunks that come for chunks that go, with their vectors and terms. @throws StaleVectors */
+/**
+ * Chunks that come for chunks that go, with their vectors and terms.
+ * @param keys of the chunks that come, where they have some already
+ * @throws StaleVectors
+ */
 export async function replaceChunkRows(
   tables: OpenTables,
   rows: readonly ChunkRow[],
   removedKeys: readonly bigint[],
+  keys?: readonly bigint[],
 ): Promise<void> {
   const firstKey = BigInt(tables.nextChunkKey)
-  const keyed = rows.map((row, index) => ({ ...row, key: firstKey + BigInt(index) }))
+  const keyed = rows.map((row, index) => ({
+    ...row,
+    key: keys?.[index] ?? firstKey + BigInt(index),
+  }))
   await takeOverVectors(tables, keyed)
   await removeChunkRows(tables.connection, tables, removedKeys)
   if (rows.length === 0) return
@@ -66,6 +74,21 @@ export async function replaceChunkRows(
   await appendVectors(tables, keyed)
   await appendKeywords(tables.connection, tables, withTermsOf(keyed, tables.language))
   await appendContexts(tables.connection, tables, keyed)
+}
+
+/** Other metadata for chunks that stay as they are otherwise. */
+export async function rewriteChunkRows(
+  tables: OpenTables,
+  rows: readonly ChunkRow[],
+  keys: readonly bigint[],
+): Promise<void> {
+  if (rows.length === 0) return
+  const sql = `DELETE FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
+  await runWithKeys(tables.connection, sql, { keys })
+  await appendChunks(
+    tables,
+    rows.map((row, index) => ({ ...row, key: keys[index] ?? 0n })),
+  )
 }
 
 /** Terms that were made before the language of the index changed are made again. */

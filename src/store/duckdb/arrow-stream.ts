@@ -21,7 +21,7 @@ const BATCH_BYTES_MAX = 2 ** 20
 /** Milliseconds that batches may hold the main thread. */
 const SLICE_MS = 4
 
-/** Pieces of one stream: the first has its schema, and a failure comes in the place of its end. */
+/** Pieces of one stream: the first has its schema, and a failure replaces its end. */
 export async function* arrowPieces(
   { names, types }: { readonly names: readonly string[]; readonly types: readonly DuckDBType[] },
   source: Pick<ChunkSource, 'next'>,
@@ -62,7 +62,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
 }
 
-/** The rows of a chunk in parts that are no larger than a batch: all of its rows may have one long value. */
+/** The rows of a chunk in parts no larger than a batch: all of its rows may have one long value. */
 function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
   for (let start = 0; start < data.rowCount; ) {
     let rows = { data, start, count: data.rowCount - start }

@@ -122,6 +122,13 @@ export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
       if (!(items instanceof Int32Array)) throw new Error('the library keeps numbers elsewhere now')
       return items.subarray(0, rowCount)
     },
+    doubles: (column) => {
+      const items = itemsOf(column)
+      if (!(items instanceof Float64Array)) {
+        throw new Error('the library keeps numbers elsewhere now')
+      }
+      return items.subarray(0, rowCount)
+    },
     floats: (column) => {
       const items = partOf(partOf(chunk.getColumnVector(column), 'childData'), 'items')
       if (items instanceof Float32Array) return items

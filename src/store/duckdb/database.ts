@@ -162,8 +162,8 @@ export class Database {
   }
 
   /**
-   * A plan of another version may rest on statistics that are no longer true. null while a write is being committed: then
-   * nobody knows which of them a statement sees.
+   * A plan of another version may rest on statistics that are no longer true. null while a write is being committed: a
+   * statement may see either state then.
    */
   get dataVersion(): number | null {
     return this.#isCommitting ? null : this.#writeCount
@@ -185,8 +185,8 @@ export class Database {
   }
 
   /**
-   * Runs work as one transaction, after all writes that were asked for before. `committed` is told
-   * of its result before the next write begins. Work that fails leaves nothing behind.
+   * Runs work as one transaction, after all earlier writes. `committed` is called with its result before the next write
+   * begins. Work that fails leaves nothing behind.
    * @param own the connection to use, where the work needs what only that one can see
    */
   write<T>(
@@ -245,8 +245,8 @@ export class Database {
   }
 
   /**
-   * Moves the log into the file, in a turn of its own among the writes. @returns false where DuckDB refuses to, as while
-   * somebody reads what was updated since: the log is durable, so nothing is lost
+   * Moves the log into the file, in a turn of its own among the writes. @returns false where DuckDB refuses to, for example
+   * while a reader needs an older version: the log is durable, so nothing is lost
    */
   checkpoint(): Promise<boolean> {
     const turn = this.#lastWrite.then(() =>

@@ -14,7 +14,7 @@ export function startInterrupting(connection: DuckDBConnection): () => void {
   return () => clearInterval(timer)
 }
 
-/** Runs one statement of ours until it is done or the signal aborts. @throws as `interruptible` */
+/** Runs one internal statement until it is done or the signal aborts. @throws as `interruptible` */
 export async function runInterruptibly(
   connection: DuckDBConnection,
   signal: AbortSignal,
@@ -23,7 +23,7 @@ export async function runInterruptibly(
   await interruptible(connection, signal, () => connection.run(sql))
 }
 
-/** Runs statements of ours until they are done or the signal aborts. @throws the signal's reason; DuckDB's error */
+/** Runs internal statements until they are done or the signal aborts. @throws the signal's reason; DuckDB's error */
 export async function interruptible<T>(
   connection: DuckDBConnection,
   signal: AbortSignal,

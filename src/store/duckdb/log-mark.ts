@@ -158,7 +158,7 @@ export function copiedAlone(directory: string, fileName: string): StartError {
   return lost(directory, `${how}, without the log ${fileName}.wal and its newest writes`)
 }
 
-/** @param isReadable the data file is there, so that what is not lost can be used */
+/** @param isReadable the data file exists, so that the remaining data can be used */
 function lost(directory: string, what: string, isReadable = true): StartError {
   const ways = [
     'put the file back',

@@ -25,7 +25,7 @@ export interface WatchedMemory {
   collectSoon(): void
   /** Releases blocks of the file that the engine keeps: only while nothing runs. */
   trim(): Promise<void>
-  /** Ends results that nobody reads. */
+  /** Ends results that are not read. */
   makeRoom(): Promise<unknown>
   readonly ceiling: Pick<MemoryCeiling, 'isSet' | 'raisedBytes' | 'keepReserve' | 'state'>
   /** Called where the system keeps no ceiling and the process has outgrown its memory: only another process helps. */

@@ -36,14 +36,14 @@ interface SessionParts {
   readonly onEnd: () => void
 }
 
-/** A statement, and what of ours is to run before it in its transaction. */
+/** A statement, and Eider's statements that run before it in its transaction. */
 export interface SessionSql extends BoundSql {
   readonly before?: string
 }
 
 export interface BegunResult {
   readonly result: DuckDBResult
-  /** null: there are no rows. */
+  /** null: no rows. */
   readonly first: DuckDBDataChunk | null
 }
 
@@ -260,8 +260,7 @@ export class ReadSession {
   }
 
   /**
-   * Nobody waits for the statement any more: answers at once, then waits in the background for DuckDB to
-   * stop.
+   * The statement's client is gone: answers at once, then waits in the background for DuckDB to stop.
    */
   #abandon(reason: unknown): void {
     if (this.#isOver) return

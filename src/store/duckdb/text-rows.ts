@@ -39,7 +39,7 @@ interface TextRows {
   readonly isExact: boolean
 }
 
-/** Pieces of one body; a failure comes in the place of its end. */
+/** Pieces of one body; a failure replaces its end. */
 export async function* textPieces(
   encoding: TextEncoding,
   { names, types, isExact }: TextRows,

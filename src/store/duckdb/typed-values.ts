@@ -97,7 +97,7 @@ function inType({ value, type }: TypedValue, wanted: DuckDBType): DuckDBValue {
 // Lists of keys as parameters of their own: DuckDB then reads these rows by an index or the bounds of blocks.
 
 /**
- * More keys are joined: planning so many parameters takes longer than reading 100 000 rows. DuckDB reads at most 2048 rows
+ * More keys are joined: planning this many parameters takes longer than reading 100 000 rows. DuckDB reads at most 2048 rows
  * by an index in any case.
  */
 const LISTED_KEYS_MAX = 1024
@@ -109,7 +109,7 @@ const LISTED_KEYS_MIN = 16
 const PIECES = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\bIN \(\$(\w+)\)/g
 
 /**
- * `IN ($name)` with a list of bigint, as it is written in SQL of ours: the keys one by one. A list that is used elsewhere too
+ * `IN ($name)` with a list of bigint, as internal SQL writes it: the keys one by one. A list that is used more than once
  * stays bound.
  */
 export function withListedKeys(statement: BoundSql): BoundSql {
@@ -142,7 +142,7 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   if (last === undefined || keys.length > LISTED_KEYS_MAX) {
     return { text: `IN (SELECT unnest($${name}::BIGINT[]))`, listed: {} }
   }
-  // One key is looked for within the scan, which takes a third of the time where there is no index.
+  // A single key is found within the scan, which takes a third of the time without an index.
   const least = keys.length === 1 ? 1 : LISTED_KEYS_MIN
   const count = 2 ** Math.ceil(Math.log2(Math.max(keys.length, least)))
   const names = Array.from({ length: count }, (_, at) => `eider_${index}_${at}`)
@@ -150,7 +150,7 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   return { text: `IN (${names.map((key) => `$${key}`).join(', ')})`, listed }
 }
 
-/** Runs SQL of ours with its values, its lists of keys as above. */
+/** Runs internal SQL with its values, its lists of keys as above. */
 export async function runWithKeys(
   connection: DuckDBConnection,
   sql: string,

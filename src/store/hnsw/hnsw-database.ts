@@ -7,9 +7,8 @@ import { appendColumns } from '../duckdb/columns.ts'
 const IDLE_CONNECTIONS_MAX = 8
 
 /**
- * A DuckDB instance of its own for graphs, in memory: it shares no file and no lock with the data, it alone pays for the
- * extension, and the extension changes only copies of tables. Only statements of ours run in it. Main
- * thread only.
+ * A separate DuckDB instance for graphs, in memory: it shares no file and no lock with the data, it alone pays for the
+ * extension, and the extension changes only copies of tables. It runs internal statements only. Main thread only.
  */
 export class HnswDatabase {
   readonly #instance: DuckDBInstance

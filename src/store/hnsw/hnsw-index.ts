@@ -83,7 +83,7 @@ export class HnswIndex {
     return this.#recent.count
   }
 
-  /** So many vectors were removed that another graph would be better. */
+  /** After this many removed vectors another graph would be better. */
   get isWorn(): boolean {
     const { size } = this.#removed
     return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
@@ -253,7 +253,7 @@ export class HnswIndex {
         await this.#indexRecent(this.#table)
       }
     } finally {
-      // At once with the last look at what is to be done: a change that comes later begins anew.
+      // In the same step as the last check for work: a later change restarts it.
       this.#isWorking = false
     }
   }

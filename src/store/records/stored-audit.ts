@@ -29,7 +29,7 @@ const RETRY_MS = 5_000
 const WAITING_MAX = 20_000
 /** Failures alike within this time are one entry. */
 const ALIKE_MS = MINUTE_MS
-/** Kinds of failures that are told apart within that time; the rest is one more entry. */
+/** Kinds of failures that are distinguished within that time; the rest is one more entry. */
 const KINDS_MAX = 50
 /** Changes alike within that time that are entries of their own; those beyond are counted: of a program that inserts. */
 const OWN_ENTRIES = 10

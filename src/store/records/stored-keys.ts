@@ -83,7 +83,7 @@ export class StoredKeys implements AccessKeys {
         throw new AppError('key_exists', `A key named ${draft.name} exists already`)
       }
       if (this.#byId.size >= KEYS_MAX) {
-        const message = `There are ${KEYS_MAX} keys, the most there can be; revoke those that nobody uses`
+        const message = `There are ${KEYS_MAX} keys, the most there can be; revoke unused ones`
         throw new AppError('too_many_keys', message)
       }
       const text = KEY_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')

@@ -94,7 +94,7 @@ export class StoredTraces implements TraceStore {
 
   /** Resolves when every run that is over was written, or could not be. */
   async settled(): Promise<void> {
-    // One that is under way began before the last of them were over.
+    // A running one began before the last of them ended.
     await this.#writing
     if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return
     this.#writing ??= this.#write().finally(() => {

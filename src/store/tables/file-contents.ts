@@ -16,7 +16,7 @@ export const CONTENTS_FOLDER = 'files'
 /** In the data folder: what is on its way in. Emptied when the folder is opened. */
 const INCOMING_FOLDER = 'uploads'
 
-/** So much is written between two looks at the disk. */
+/** This much is written between two checks of the disk. */
 const BYTES_PER_LOOK = 16 * 1024 * 1024
 
 export interface FileContentsOptions {

@@ -353,7 +353,7 @@ export class StoredImportFiles implements ImportFiles {
   }
 }
 
-/** The name in a job's request; null: it is no import. */
+/** The name in a job's request; null: not an import. */
 function importFileOf(request: unknown): string | null {
   const file = typeof request === 'object' && request !== null ? Reflect.get(request, 'file') : null
   return typeof file === 'string' ? file : null

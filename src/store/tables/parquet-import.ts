@@ -11,8 +11,8 @@ import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 
 /**
- * Gives `use` the tables' Parquet files where DuckDB may read them, and removes them afterwards. They were written by a
- * DuckDB of ours in a reader process: Parquet that others made never comes here.
+ * Gives `use` the tables' Parquet files where DuckDB may read them, and removes them afterwards. A reader process of Eider
+ * wrote them: Parquet from users never comes here.
  */
 export async function withinReach<T>(
   tables: readonly ReadTable[],
@@ -49,7 +49,7 @@ export async function makeTableOf(
   return rowCount
 }
 
-/** A SELECT of the rows of a Parquet file of ours. */
+/** A SELECT of the rows of a Parquet file that Eider wrote. */
 export function selectOfTable({ columns }: Pick<ReadTable, 'columns'>, path: string): string {
   const values = columns.map(({ name, type }) => {
     return `CAST(${quote(name)} AS ${checkedType(type)}) AS ${quote(name)}`
@@ -92,7 +92,7 @@ function checkedType(type: string): string {
 const ROWS_PER_APPEND = 128
 /** A chunk of long texts is appended sooner. */
 const CHARS_PER_APPEND = 8_000_000
-/** So many rows, or characters in them, say which columns there are. */
+/** This many rows, or characters in them, determine the columns. */
 const FIRST_ROWS = 2000
 const FIRST_CHARS = 16_000_000
 

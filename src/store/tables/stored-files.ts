@@ -27,7 +27,7 @@ import { makeTableOf, RowsTable, selectOfTable, takenTable, withinReach } from '
 import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_PAGE = 1024
-/** What a page of long documents may hold: as many are read at once as had about so many characters the last time. */
+/** The content limit for a page of long documents: the next page has as many as would have filled it the last time. */
 const CHARS_PER_PAGE = 2_000_000
 const PAGE_READ_MS = 60_000
 /** The rows of a table that is not stored are embedded while they are read. */

@@ -76,7 +76,7 @@ export class DiskSpace {
     if (free - wantedBytes >= keptBytes) return
     const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
     const kept = `${wholeMegabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
-    const advice = 'Make room on the disk, or DELETE or DROP what is not needed and run VACUUM'
+    const advice = 'Make room on the disk, or DELETE or DROP unneeded data and run VACUUM'
     const message = `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
     throw new AppError('storage_full', message)
   }

@@ -11,7 +11,10 @@ const PAUSE_MS = 5_000
 /** More are sorted while inserts come: a search reads them all, some four milliseconds for a million. */
 const RECENT_AT_ONCE = 1_000_000
 
-/** So many times what makes sorting worth its time are sorted while inserts come: a quarter of what is sorted. */
+/**
+ * Sorting during inserts starts at this multiple of the size that makes it worthwhile: it then covers a quarter of what is
+ * sorted.
+ */
 const AT_ONCE_FACTOR = 2
 
 /** Knowledge bases whose recent postings are counted. */
@@ -69,7 +72,7 @@ export class PostingSorter {
     }
   }
 
-  /** What is not sorted by now stays as it is: searches read it too. */
+  /** Rows unsorted by now stay so: searches read them too. */
   close(): void {
     this.#isClosed = true
     for (const end of this.#waits.values()) end()
@@ -118,7 +121,7 @@ const BY_TABLE: readonly (readonly [name: RegExp, columns: string])[] = [
 
 /**
  * Columns and constraints of a table that is rebuilt. DuckDB 1.5.5 does not tell how a column is compressed.
- * @param createSql as DuckDB says it; what follows the name, which is one of ours and has no parenthesis
+ * @param createSql as DuckDB prints it; the part after the name, which is one of Eider's and has no parenthesis
  */
 export function definition(table: string, createSql: string): string {
   const known = BY_TABLE.find(([name]) => name.test(table))

@@ -24,8 +24,8 @@ export interface Question extends AgentName {
 }
 
 /**
- * Asks, and tells what happens as it happens. In a conversation it is answered to its end, whoever leaves; otherwise
- * aborting ends the run on the server.
+ * Asks, and reports events as they happen. In a conversation the question is answered to its end, even if clients leave;
+ * otherwise aborting ends the run on the server.
  * @returns whether the stream came to its end; false: it was cut off
  * @throws ApiError
  */

@@ -1,6 +1,6 @@
 /**
- * Whether the server answers. While it does not, it is asked again until it does, and less and less often; a window that
- * nobody sees asks nothing. When it is back, it may be another version than this page.
+ * Whether the server answers. While it does not, it is asked again, less and less often, until it does; a hidden window asks
+ * nothing. Afterwards, it may be another version than this page.
  */
 import { signal } from '@preact/signals'
 
@@ -13,7 +13,7 @@ const LOOK_MS = 15_000
 /** What fails again and again while the server answers is not loaded again more often than that. */
 const RETURN_MS_MIN = 10_000
 
-/** Rises each time the server is back: whoever shows something of it loads that again. */
+/** Rises each time the server is back: views of its data load again. */
 export const reconnections = signal(0)
 export const isLost = signal(false)
 /** The server has other files of the page than those that run here. */
@@ -43,7 +43,7 @@ function ask(hasFailed: boolean): void {
   void askUntilBack(hasFailed)
 }
 
-/** Looks after the connection from now on, also while nobody does anything. */
+/** Checks the connection from now on, even when the user is idle. */
 export function watchConnection(): void {
   const look = () => {
     const isQuiet = performance.now() - contact.reachedMs >= LOOK_MS
@@ -53,7 +53,7 @@ export function watchConnection(): void {
   document.addEventListener('visibilitychange', look)
   addEventListener('online', () => ask(false))
   addEventListener('offline', () => ask(false))
-  // The browser ends what is under way when another page is opened: no server is lost.
+  // The browser aborts running requests when another page is opened: no server is lost.
   addEventListener('pagehide', () => {
     contact.isLeaving = true
   })
@@ -111,7 +111,7 @@ function ownFiles(): readonly string[] {
   })
 }
 
-/** Ends when somebody looks at the window. */
+/** Ends when the window is shown. */
 export function seen(): Promise<void> {
   if (!document.hidden) return Promise.resolve()
   return new Promise((resolve) => {

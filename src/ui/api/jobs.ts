@@ -54,7 +54,7 @@ export function isUnchangedSync({ kind, state, documents, error_count: leftOut }
 
 /**
  * Shows a job now and again until it is over. A lost connection is restored; a hidden window asks nothing.
- * @throws ApiError if there is no such job; what `signal` was aborted with
+ * @throws ApiError for an unknown job; the abort reason of `signal`
  */
 export async function watchJob(
   id: number,

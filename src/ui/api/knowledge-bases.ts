@@ -64,7 +64,7 @@ export async function countContents(
   return { documents: Number(counts[0]), chunks: Number(counts[1]) }
 }
 
-/** undefined: there is no knowledge base of that name. */
+/** undefined: no knowledge base has that name. */
 type ByName<T> = (project: string, name: string) => T | undefined
 
 function byName<T>(entries: readonly (readonly [string, string, T])[]): ByName<T> {

@@ -3,7 +3,7 @@ import type { ServerStatus } from './records.ts'
 import { ApiError, request } from './request.ts'
 import { type Account, account, isLeaving, noteStatus } from './session.ts'
 
-/** Kept whoever is logged in. */
+/** Kept for every user. */
 const OF_NOBODY: readonly string[] = ['eider.theme', 'eider.plain-keys']
 
 /** Whose the other texts are that the browser keeps. */
@@ -14,7 +14,7 @@ const otherTabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('eider
 
 otherTabs?.addEventListener('message', ({ data }) => {
   if (data === 'logout') beginAfresh()
-  // One that waits for its user goes on; one of somebody else begins afresh. Without an answer it stays as it is.
+  // A tab that waits for its user continues; a tab of another user starts fresh. Without an answer it stays as it is.
   else enter().catch(() => {})
 })
 

@@ -32,7 +32,7 @@ interface ApiRequest {
   readonly body?: FormData | Blob
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
-  /** False: whoever is logged in no more is told so, and not asked to log in again. */
+  /** False: if the login has expired, the user sees a message, and is not asked to log in again. */
   readonly waitsForLogin?: boolean
   /** How much of a large body has gone out. */
   readonly onSent?: (sentBytes: number, totalBytes: number) => void
@@ -65,7 +65,7 @@ export async function requestStream(path: string, init: ApiRequest = {}): Promis
     if (response.ok) return response
     const problem = await problemOf(response)
     if (problem.code !== 'unauthorized' || init.waitsForLogin === false) throw problem
-    // Whoever was logged in typed something: it waits for the new login, and then goes on. Another request may have waited
+    // The user has typed something: the request waits for the new login, and then continues. Another request may have waited
     // for the same one, and be ahead.
     if (loginCount.value === loginsBefore) await loggedInAgain(init.signal)
   }
@@ -131,7 +131,7 @@ function forbiddenWords(detail: string): Pick<ApiError, 'title' | 'message'> {
   if (role === undefined) return { title, message: detail }
   return {
     title,
-    message: `Only ${role} can. Ask whoever runs this server for access`,
+    message: `Only ${role} can. Ask the server's administrator for access`,
   }
 }
 
@@ -153,7 +153,7 @@ function unreachable(cause: unknown): ApiError {
   return error
 }
 
-/** `/api/projects/a%20b/agents/c`: each value is one part of the path, whatever it holds. */
+/** `/api/projects/a%20b/agents/c`: each value is one escaped part of the path. */
 export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent))
 }

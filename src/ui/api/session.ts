@@ -4,29 +4,29 @@ import type { Scope } from '../../core/domain/access/principal.ts'
 import type { ServerStatus } from './records.ts'
 
 /**
- * `unknown`: the server has not been asked yet. `off`: it has no login. `needed`: nobody is logged in. `expired`: the login
- * ended while something was shown.
+ * `unknown`: the server has not been asked yet. `off`: it has no login. `needed`: no user is logged in. `expired`: the login
+ * ended while the page was in use.
  */
 export type LoginState = 'unknown' | 'off' | 'needed' | 'expired' | 'on'
 
 export type Account = NonNullable<ServerStatus['principal']>
 
 export const loginState = signal<LoginState>('unknown')
-/** Undefined until the server said who it is, and where nobody is logged in. */
+/** Undefined until the server has said who it is, and while no user is logged in. */
 export const account = signal<Account | undefined>(undefined)
-/** How often somebody has logged in since the page was opened. */
+/** The number of logins since the page was opened. */
 export const loginCount = signal(0)
 
-/** Whoever was here signs out: what needs a login meanwhile does not ask for one, and never goes on. */
+/** The user signs out: requests that need a login meanwhile do not ask for one, and never continue. */
 export const isLeaving = signal(false)
 
-/** Whether whoever is here may do something. Without a login, everybody may do everything. */
+/** Whether the user may do something. Without a login, everyone may do everything. */
 export function may(scope: Scope): boolean {
   const scopes = account.value?.scopes ?? []
   return scopes.includes(scope) || scopes.includes('admin')
 }
 
-/** Whether whoever is here may name a project, a data source or `files`, where what is uploaded lies. */
+/** Whether the user may name a project, a data source or `files`, the namespace of uploads. */
 export function mayName(namespace: string): boolean {
   const projects = account.value?.projects ?? null
   return projects === null || projects.includes(namespace.toLowerCase())
@@ -37,12 +37,12 @@ export function mayUpload(): boolean {
   return may('write') && mayName('files')
 }
 
-/** Whoever is limited to some projects makes no others. */
+/** A user limited to some projects cannot create others. */
 export function mayMakeProjects(): boolean {
   return may('write') && (account.value?.projects ?? null) === null
 }
 
-/** Whether what reaches beyond projects is for whoever is here: requests, settings, backups, the audit log. */
+/** Whether the user may see server-wide data: requests, settings, backups, the audit log. */
 export function mayRunServer(): boolean {
   return may('admin') && (account.value?.projects ?? null) === null
 }
@@ -70,7 +70,7 @@ function stateWithoutLogin(): LoginState {
   return state === 'unknown' || state === 'needed' ? 'needed' : 'expired'
 }
 
-/** What the server says of whoever asks. Who was logged in before stays known while the login has expired. */
+/** The server's answer about the user. The former user stays known while the login has expired. */
 export function noteStatus({ auth, principal }: ServerStatus): void {
   if (auth.http_auth_enabled && !auth.confirmed) {
     loginState.value = stateWithoutLogin()

@@ -14,7 +14,7 @@ export interface Statement {
   readonly signal?: AbortSignal | undefined
   /** Whose `@variables` it reads and sets: those of one tab are its own. Not given: they are gone with the request. */
   readonly session?: string
-  /** The server refuses it where it changes something or asks an agent: nobody here has asked for that. */
+  /** The server refuses it if it changes something or asks an agent, because the user has not asked for that. */
   readonly isReadOnly?: boolean
 }
 
@@ -70,7 +70,7 @@ function sqlError(message: string, number: number): SqlError {
   })
 }
 
-/** `a`, `"a b"`: a name as somebody would write it, in quotes where it has to be. */
+/** `a`, `"a b"`: a name as people write it, quoted if necessary. */
 export function written(name: string): string {
   return /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name)
 }
@@ -84,7 +84,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   using variadic when where window with`.split(/\s+/),
 )
 
-/** `"a ""b"""`: a name as SQL writes it, whatever it holds. */
+/** `"a ""b"""`: any name as SQL quotes it. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -10,7 +10,7 @@ const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), sel
 
 interface DialogProps {
   readonly title: string
-  /** Without it, nobody closes it. */
+  /** Without it, the dialog cannot be closed. */
   readonly onClose?: () => void
   readonly children: ComponentChildren
   /** `wide`: for tables and previews. */
@@ -32,7 +32,7 @@ export function Dialog({
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    // Whoever opened it to type something begins at once.
+    // A dialog for input has the focus in its field.
     element?.querySelector<HTMLElement>(FIELDS)?.focus()
     return () => {
       element?.close()
@@ -51,7 +51,7 @@ export function Dialog({
         onClose?.()
       }}
       onClose={() => {
-        // Pressed twice, Escape closes whatever the page says.
+        // Browsers close a dialog when Escape is pressed twice, even if the page objects.
         if (onClose === undefined && dialog.current?.isConnected) dialog.current.showModal()
       }}
       onClick={(event) => {

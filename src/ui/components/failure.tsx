@@ -11,7 +11,7 @@ export function Failure({
   onRetry,
 }: {
   readonly error: Error
-  /** Of what the server says in an answer; without it, what is no answer of the API is a mistake of the page. */
+  /** For errors that the server sends; without it, anything but an answer of the API is a bug of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
 }) {
@@ -85,7 +85,7 @@ interface EmptyStateProps {
   readonly children?: ComponentChildren
 }
 
-/** What stands where a list would be: why there is nothing, and what to do. */
+/** Shown instead of a list: why it is empty, and what to do. */
 export function EmptyState({ icon, title, children }: EmptyStateProps) {
   return (
     <div class="empty-state">

@@ -1,4 +1,4 @@
-/** A text with some of its ranges marked; set as text, whatever it holds. */
+/** A text with some of its ranges marked; always set as text, never as HTML. */
 import type { ComponentChildren } from 'preact'
 
 /** Start and end in UTF-16 units, as the API counts them. */

@@ -15,7 +15,7 @@ interface PageHeaderProps {
   readonly lead?: ComponentChildren
 }
 
-/** What would turn the words around that stand beside it. */
+/** Characters that would reorder the words around them. */
 const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/gu
 
 export function PageHeader({ title, part, above = [], children, lead }: PageHeaderProps) {

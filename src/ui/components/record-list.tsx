@@ -79,7 +79,7 @@ export interface TableColumn<T> {
   readonly title: ComponentChildren
   /** Classes of its cells and its head. */
   readonly look?: string
-  /** What stands before the value where a row is an entry of several lines. */
+  /** The label before the value if a row becomes an entry of several lines. */
   readonly label?: string
   readonly cell: (row: T, index: number) => ComponentChildren
 }

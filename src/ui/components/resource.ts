@@ -73,7 +73,7 @@ export function useResource<T>(
 
 export interface Action {
   /**
-   * Runs one thing at a time that somebody asked for; pressed again meanwhile, it does nothing.
+   * Runs one action of the user at a time; pressed again meanwhile, it does nothing.
    * @returns whether it was done; what failed is in `failure`
    */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
@@ -82,7 +82,7 @@ export interface Action {
   readonly isBusy: boolean
 }
 
-/** Something that is sent when a button is pressed: whether it is under way, and why it failed. What was typed stays. */
+/** An action of a button: whether it is running, and why it failed. The user's input stays. */
 export function useAction(): Action {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)
@@ -107,8 +107,8 @@ export function useAction(): Action {
 }
 
 /**
- * Calls `tick` every `ms`, while the window is seen, the view is there, and the server too. What was left out while nobody
- * looked is made up for at once when somebody does.
+ * Calls `tick` every `ms`, while the window is visible, the view is open and the server answers. A missed call is made up
+ * for as soon as the window is visible again.
  */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)

@@ -63,7 +63,7 @@ const FOR_WRITING: readonly RegExp[] = [
   /^\/projects\/[^/]+\/knowledge_bases\/[^/]+\/add$/,
 ]
 
-/** Whether there is nothing at an address for whoever may not write. */
+/** Whether an address is empty for users who may not write. */
 export function isForWriting(path: string): boolean {
   return FOR_WRITING.some((pattern) => pattern.test(path))
 }

@@ -72,8 +72,8 @@ function ofAgent(project: string, name: string): readonly Destination[] {
 }
 
 /**
- * Those that every typed word stands in, the likeliest first: whole names, then beginnings, then the rest. Without words:
- * all that are no part of another.
+ * Those that contain every typed word, the likeliest first: whole names, then beginnings, then the rest. Without words: all
+ * that are not part of another.
  */
 export function found(
   all: readonly Destination[],

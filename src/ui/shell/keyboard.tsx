@@ -23,12 +23,12 @@ export const EVERYWHERE = 'Everywhere'
 
 const shortcuts = signal<readonly Listed[]>([])
 const isHelpOpen = signal(false)
-/** Somebody who speaks to the computer, or whose hand slips, can turn keys without Ctrl off. */
+/** Users of speech input, or with unsteady hands, can turn off keys without Ctrl. */
 const hasPlainKeys = signal(remembered(PLAIN_KEYS) !== 'off')
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform)
 
-/** Adds keys while the view is there. Plain keys do nothing while somebody types. */
+/** Adds keys while the view is there. Plain keys do nothing while the user types. */
 export function useShortcuts(added: readonly Shortcut[], group = IN_THIS_VIEW): void {
   const latest = useRef(added)
   latest.current = added
@@ -136,6 +136,6 @@ const TEXT_INPUT = 'input:not([type="checkbox"], [type="radio"], [type="range"],
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
-  // The editor stands in a shadow tree, whose host is what the document sees.
+  // The editor is in a shadow tree, whose host is what the document sees.
   return target.isContentEditable || target.matches(`${TEXT_INPUT}, textarea, select, .code-editor`)
 }

@@ -1,4 +1,4 @@
-/** Short messages at the edge of the page: what was done, or what failed where nobody looks any more. */
+/** Short messages at the edge of the page: what was done, or what failed after its view was left. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { Button, Icon } from '../components/button.tsx'
@@ -40,7 +40,7 @@ function close(id: number): void {
 }
 
 export function Notices() {
-  /** While somebody points at them, or is in them with the keyboard, none goes. */
+  /** While the pointer or the keyboard focus is in them, none disappears. */
   const [isHeld, setIsHeld] = useState(false)
   return (
     <div

@@ -1,4 +1,4 @@
-/** What stands around every view: the navigation, messages, the login, and the state of the server. */
+/** The frame around every view: the navigation, messages, the login, and the state of the server. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -114,7 +114,7 @@ interface WriteGuardProps {
   readonly children: ComponentChildren
 }
 
-/** Whoever may look and not change is told so before anything is typed, and who may. */
+/** Read-only users learn that before they type anything, and who may make changes. */
 function WriteGuard({ path, children }: WriteGuardProps) {
   if (may('write')) return <>{children}</>
   if (isForWriting(path)) {
@@ -122,7 +122,7 @@ function WriteGuard({ path, children }: WriteGuardProps) {
       <>
         <PageHeader title="Not for your account" above={[{ label: 'Home', href: '/' }]} />
         <EmptyState icon="key" title="You may look, not change">
-          <p>Editors and admins add and create. Whoever runs this server can make you one.</p>
+          <p>Editors and admins add and create. The server's administrator can make you one.</p>
         </EmptyState>
       </>
     )
@@ -180,7 +180,7 @@ function LoginPage() {
   )
 }
 
-/** Over whatever is shown, which stays as it is: the requests that wait go on afterwards. */
+/** Over the current view, which stays as it is: waiting requests continue afterwards. */
 function LoginAgain() {
   const here = account.value
   const leave = () => {
@@ -190,7 +190,7 @@ function LoginAgain() {
     <Dialog title="Log in again" staysOnClickBeside>
       <p class="quiet">
         Your login has expired. What you typed is still here and is sent once you log in again. If
-        somebody else logs in, the page starts fresh for them.
+        another user logs in, the page starts fresh for them.
       </p>
       <LoginForm username={here?.kind === 'user' ? here.name : ''} />
       <Button look="quiet" label="Sign out and discard what was typed" onClick={leave} />

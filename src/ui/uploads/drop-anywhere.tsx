@@ -100,7 +100,7 @@ export function DropZone({ label, onFiles }: WindowDropProps) {
   return isOver ? <div class="window-drop">{here.label}</div> : null
 }
 
-/** Whoever may store no files adds none; what stands over the page comes first. */
+/** Only users who may upload files can drop them; an open dialog comes first. */
 function canTake(): boolean {
   return mayUpload() && document.querySelector('dialog[open]') === null
 }

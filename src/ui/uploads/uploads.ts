@@ -133,7 +133,7 @@ export function retryUpload(id: number, { replaces = false, ocr }: Retry = {}): 
   goOn()
 }
 
-/** Of a part, the ZIP that it is in. What is known of a ZIP's parts is told anew. */
+/** Sends an upload again; for a part, its whole ZIP file, whose parts are then listed again. */
 function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean): void {
   const { id, zipName: name } = partOf ?? { id: upload.id, zipName: upload.name }
   const others = uploads.value.filter((one) => one.id !== upload.id && one.id !== id)
@@ -297,7 +297,7 @@ async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boo
 }
 
 /** How to set the model that reads scans. */
-export const OCR_HELP = { label: 'Set an OCR model', href: '/docs/reading#scans' }
+export const OCR_HELP = { label: 'Set an OCR model', href: '/docs/formats#scanned-pages' }
 
 /** What could not be stored of a ZIP file is listed by itself. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {

@@ -147,7 +147,7 @@ export interface Setting<T> {
   /** As it would be written in the environment; empty: not set. */
   readonly default: string
   readonly help: string
-  /** Its value is shown to nobody. */
+  /** Its value is never shown. */
   readonly isSecret: boolean
   parse(text: string): T
 }

@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import type { ToMapThread } from '../../retrieval/map/map-protocol.ts'
 import { MapThread } from '../../retrieval/map/map-thread.ts'
 
-/** Behind whoever answers requests. */
+/** A lower priority than the thread that answers requests. */
 const PRIORITY = 10
 
 const mapPort = parentPort

@@ -1,6 +1,6 @@
 /**
- * A reader process: what others wrote becomes tables and documents here. It holds no database and no secret, and whatever
- * happens to it is one failed request.
+ * A reader process: turns files from users into tables and documents. It holds no database and no secret, and if it crashes,
+ * only one request fails.
  */
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'

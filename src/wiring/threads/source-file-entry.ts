@@ -1,4 +1,4 @@
-/** A process that reads SQLite and DuckDB files that others wrote. It holds no database of ours and no secret. */
+/** A process that reads SQLite and DuckDB files from users. It holds no database of the server and no secret. */
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { MemoryCeiling } from '../../core/runtime/process-limits.ts'

@@ -13,7 +13,7 @@ const SECRET = 'TOPSECRET-4711'
 const PAGE = 20
 const TEMPLATE_TOKENS = /<\|\w+\|>|\[\/?INST\]|<\/?s>|<(?:start|end)_of_turn>|<｜/
 
-test('the corpus is large enough, and each attempt stands in it once', () => {
+test('the corpus is large enough, and each attempt is in it once', () => {
   expect(new Set(ATTEMPTS.map(({ text }) => text)).size).toBe(ATTEMPTS.length)
   expect(ATTEMPTS.length).toBeGreaterThanOrEqual(60)
 })
@@ -28,7 +28,7 @@ describe('what a model is shown keeps its structure', () => {
     expect(shown).not.toMatch(TEMPLATE_TOKENS)
   })
 
-  test('whatever things are called', () => {
+  test('under every name', () => {
     const promptOf = (names: readonly string[]) => {
       const knowledgeBases = names.map((name) => {
         const column = { name, column: name, type: 'VARCHAR' } as const
@@ -187,7 +187,7 @@ describe('a model that obeys all that it reads', () => {
         expect(observed).toContain(citation.chunk_id)
       }
 
-      // The fence around data stands, and its mark is nowhere in it.
+      // The fence around data is intact, and its mark is nowhere in it.
       const [system] = model.requests.at(-1) ?? []
       const fence = /<<<data ([0-9a-f]{32})/.exec(system?.content ?? '')?.[1] ?? ''
       expect(fence).toHaveLength(32)

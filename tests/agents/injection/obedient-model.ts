@@ -1,6 +1,6 @@
 /**
- * A chat server whose model is the worst there can be: it does whatever anything that it reads tells it to, in every grammar it
- * knows, tries to end the fence around data by its mark, and repeats all of it in its answer.
+ * A chat server whose model is the worst possible: it obeys everything it reads, in every grammar it knows, tries to end the
+ * fence around data by its mark, and repeats all of it in its answer.
  */
 interface SentMessage {
   readonly role: string

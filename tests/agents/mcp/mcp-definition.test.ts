@@ -42,7 +42,7 @@ async function run(query: string) {
   expect(body).toMatchObject({ type: 'ok' })
 }
 
-test('keys are shown to nobody, and stay where what was shown is sent back', async () => {
+test('keys are never shown, and stay when the masked form is sent back', async () => {
   const created = await app.send('POST', AGENTS, {
     agent: { name: 'one', data: { mcp: [SERVER] } },
   })

@@ -1,4 +1,4 @@
-/** A server made with the official SDK, over streamable HTTP, and one that says whatever a test wants. */
+/** A server made with the official SDK, over streamable HTTP, and one that sends anything a test wants. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 

@@ -184,7 +184,7 @@ function* endless(): Iterable<string> {
 }
 
 test.each(MISBEHAVING)(
-  '%s is told to the model, and the question goes on',
+  '%s reaches the model, and the question goes on',
   async (_name, answering, told) => {
     const server = handMadeServer(answering, [ECHO])
     try {
@@ -224,7 +224,7 @@ test('a server that is down, and one that refuses the login, are warnings with t
   }
 })
 
-test('a key goes to the server and is seen by nobody else, not even where the server tells it', async () => {
+test('a key goes to the server and is never shown, not even if the server repeats it', async () => {
   const server = handMadeServer(
     (request, message) =>
       textResult(

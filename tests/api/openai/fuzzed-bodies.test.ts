@@ -1,4 +1,4 @@
-/** Whatever is sent below /v1 is answered in that API's form, and never with a 500. */
+/** Any request below /v1 is answered in that API's form, and never with a 500. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -121,7 +121,7 @@ test('responses', async () => {
   )
 }, 60_000)
 
-test('bodies that are no objects, and texts that are no JSON', async () => {
+test('bodies that are not objects, and texts that are not JSON', async () => {
   const body = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.json(),

@@ -76,7 +76,7 @@ test('its prompts for titles, tags and further questions are chats as any other'
   expect(status).toBe(200)
 })
 
-test('nothing that the key may not ask, and told no more of it than of what is not there', async () => {
+test('nothing that the key may not ask, with the same answer as for unknown names', async () => {
   for (const model of ['private.guide', 'private.nothing', 'mindsdb.teas', 'mindsdb.nothing']) {
     const { status, body } = await chat({ model, messages: history })
     expect([status, body]).toMatchObject([404, { error: { code: 'model_not_found' } }])

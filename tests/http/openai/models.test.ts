@@ -58,7 +58,7 @@ describe('what a key may ask', () => {
     expect(requireModel(SNAPSHOT, everyone, 'MINDSDB.teas').kind).toBe('agent')
   })
 
-  test('over a knowledge base reads that one alone, whatever is in its name', () => {
+  test('over a knowledge base reads only that one, with any name', () => {
     const snapshot = snapshotOf({ knowledgeBases: [kbNamed('*.a?b*')] })
     const { agent } = requireModel(snapshot, keyWith(['admin']), '*.a?b*')
     expect(agent.data).toMatchObject({ knowledgeBases: ['*.a?b*'], isExact: true })

@@ -19,7 +19,7 @@ test('a server that never answers is a warning, once waited for, and the others 
       expect(seen).toEqual(['ok'])
       expect(warnings.join()).toContain('did not answer within 5 s')
     }
-    // The client may also tell it that nobody waits any more.
+    // The client may also cancel the call.
     expect(silent.requests.filter(({ method }) => method === 'initialize').length).toBe(1)
     // The tools of the other one were listed once, too.
     expect(server.requests.filter(({ method }) => method === 'tools/list').length).toBe(1)

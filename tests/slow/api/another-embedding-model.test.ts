@@ -21,7 +21,7 @@ import {
 
 afterEach(closeApps)
 
-describe('a change that is under way', () => {
+describe('a running change', () => {
   test('goes on after a restart with what is missing', async () => {
     using folder = temporaryFolder()
     const models = new FakeModels()

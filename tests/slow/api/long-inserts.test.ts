@@ -45,7 +45,7 @@ test('INSERT … SELECT that takes too long answers its row of information_schem
   expect(await app.rows(COUNTS)).toEqual([[600, 600]])
 })
 
-test('inserts that are fast enough are answered as ever, and are no jobs', async () => {
+test('fast inserts are answered directly, and are not jobs', async () => {
   await using held = await heldApp({ EIDER_INSERT_WAIT_SECONDS: '1000' })
   const { app, gate } = held
   gate.open()
@@ -128,7 +128,7 @@ interface HeldApp extends AsyncDisposable {
   readonly gate: ReturnType<typeof gatedEmbedders>
 }
 
-/** An app with 600 rows to insert, whose model waits for its gate where it is asked for so many texts. */
+/** An app with 600 rows to insert, whose model waits for its gate when it gets this many texts. */
 async function heldApp(environment = {}, directory?: string): Promise<HeldApp> {
   const gate = gatedEmbedders((texts) => texts.length > 100)
   const app = await createTestApp({

@@ -20,7 +20,7 @@ import {
 afterEach(closeApps)
 
 describe.each(['new-5', 'new-3'])('another model, %s', (next) => {
-  test('takes over when all chunks are embedded, whatever is written meanwhile', async () => {
+  test('takes over when all chunks are embedded, despite writes meanwhile', async () => {
     const models = new FakeModels()
     const t = await appOver(models)
     await filled(t)
@@ -125,7 +125,7 @@ describe('without chunks another model is in force at once', () => {
     await expectAllFound(t, ['text 1', 'text 2', 'text 3'])
   })
 
-  test('an insert that is under way is embedded anew', async () => {
+  test('a running insert is embedded again', async () => {
     const models = new FakeModels()
     const t = await appOver(models)
     await t.send('POST', KBS, { knowledge_base: { name: 'kb', embedding_model: model('old-3') } })

@@ -1,4 +1,4 @@
-/** A database that takes a question and never answers holds nobody up for longer than its own time limit. */
+/** A database that takes a question and never answers blocks no one for longer than its own time limit. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chatServer } from '../../agents/chat-server.ts'
 import { fakeSources, fakeTable } from '../../support/fake-sources.ts'

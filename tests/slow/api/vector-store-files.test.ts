@@ -229,7 +229,7 @@ test('file_search tells files by their ids and names, also to whom it tells resu
       { content: [{ annotations: [citation] }] },
     ],
   })
-  // Whoever may not name `files` learns no names of them by documents with such ids.
+  // A caller who may not name `files` learns no file names from documents with such ids.
   const { headers } = await makeKey(app, ['ask', 'read'], { projects: ['mindsdb'] })
   const limited = await asked<object>('POST', '/responses', body, headers)
   expect(JSON.stringify(limited)).not.toContain('brewing notes')

@@ -6,7 +6,7 @@ import { type BuiltFile, builtFile, runFile, serveFile } from './built-file.ts'
 
 const onLinux = process.platform === 'linux' ? test : test.skip
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? test : test.skip
-const NOBODY = 65_534
+const NO_USER = 65_534
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 
 let file: BuiltFile
@@ -165,12 +165,12 @@ onLinux(
 )
 
 asRoot(
-  'another user has a cache of their own, and runs nobody else’s',
+  'another user has their own cache, and runs no one else’s',
   async () => {
     const folder = await file.folder()
     await chmod(join(file.path, '..'), 0o755)
-    await chown(folder, NOBODY, NOBODY)
-    const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+    await chown(folder, NO_USER, NO_USER)
+    const ids = [`--reuid=${NO_USER}`, `--regid=${NO_USER}`, '--clear-groups']
     const within = ['setpriv', ...ids]
     const server = await serveFile(file, { folder, within })
     expect(await server.sql('SELECT 1')).toEqual([[1]])

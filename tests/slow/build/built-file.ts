@@ -104,7 +104,7 @@ async function addressIn(output: ReadableStream<Uint8Array>): Promise<string | n
     read += new TextDecoder().decode(value)
     const found = /http:\/\/[\w.:[\]]+/.exec(read)
     if (found === null) continue
-    // A pipe that nobody reads would stop the server.
+    // An unread pipe would block the server.
     void (async () => {
       while (!(await reader.read()).done);
     })()

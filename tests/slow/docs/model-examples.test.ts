@@ -1,4 +1,4 @@
-/** The set-ups of docs/agents/models.md, each against a scripted server in the place of the real one. */
+/** The set-ups of docs/agents/models.md, each against a scripted server instead of the real one. */
 import { expect, test } from 'bun:test'
 import { COMPATIBLE_PROVIDERS, compatibleServer } from '../../../src/core/domain/model-ref.ts'
 import { createTestApp } from '../../support/test-app.ts'

@@ -6,7 +6,7 @@ import { knowledgeBase } from '../../support/knowledge-base.ts'
 
 const crawl = { allowedDomains: [], patterns: [] }
 
-/** Stands for a table that no transaction should hold at once. */
+/** Replaces a table too large for one transaction. */
 function largeTable(count: number) {
   return rowsOf(
     ['id', 'content'],

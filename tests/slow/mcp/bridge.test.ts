@@ -54,7 +54,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   return undefined
 }
 
-/** A port that nobody listens at. */
+/** A port without a listener. */
 async function freePort(): Promise<string> {
   const listener = createServer()
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))

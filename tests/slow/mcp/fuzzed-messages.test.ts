@@ -1,4 +1,4 @@
-/** Whatever comes to `/mcp`: an answer of the protocol, no failure of ours, nothing left running. */
+/** Every message to `/mcp` gets an answer of the protocol, no internal error, and leaves nothing running. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Listener } from '../../../src/api/http/listen.ts'
 import { AppError } from '../../../src/core/errors.ts'
@@ -42,7 +42,7 @@ test('answers of the protocol alone, and nothing is left running', async () => {
   const clients = [{}, {}, reader.headers, asker.headers]
   const report = await fuzz({ url, clients, seed: 1, requests: 1500, atOnce: 8 })
   expect(report.wrong).toEqual([])
-  // What many clients at once may be told where the machine is busy.
+  // The answers that many clients at once may get from a busy machine.
   const isBusy = (error: unknown) => error instanceof AppError && error.code === 'too_busy'
   expect(failures.filter((error) => !isBusy(error))).toEqual([])
   // Otherwise nothing but the outermost checks would be tried.

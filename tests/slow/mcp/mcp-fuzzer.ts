@@ -34,7 +34,7 @@ function randomOf(seed: number): () => number {
 
 const DOCUMENT = 'eider://documents/mindsdb/docs/tea'
 
-/** Ends with whoever asked: it is sent by clients that leave alone. */
+/** Ends with its client: clients send it just before they leave. */
 const LONG = 'SELECT sum(hash(a.range + b.range)) FROM range(1000000) a, range(1000000) b'
 
 /** Right calls, which are then changed. */

@@ -16,7 +16,7 @@ import {
 } from '../../models/fixtures/provider-clients.ts'
 import { KEY } from '../../models/fixtures/rerank-support.ts'
 
-/** Stands in every answer that is not the protocol's own error message: nobody may be shown it. */
+/** Part of every answer that is not the protocol's own error message: it must never be shown. */
 const INSIDE = 'inside-4711'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -98,7 +98,7 @@ const BODIES: Readonly<Record<string, Behaviour>> = {
     { ...JSON_TYPE, 'content-encoding': 'gzip' },
     `{"${INSIDE}":1}`,
   ),
-  'an encoding that nobody knows': answering(
+  'an unknown encoding': answering(
     200,
     { ...JSON_TYPE, 'content-encoding': 'x-inside' },
     `{"${INSIDE}":1}`,
@@ -281,7 +281,7 @@ test('TLS against a server that speaks none is a failure', async () => {
   expectWellMade(await failuresAt(url, HURRIED_CLIENTS), url)
 })
 
-/** What gzip makes of so many zeros. */
+/** The gzip form of this many zeros. */
 async function bombOf(megabytes: number): Promise<Uint8Array> {
   const packer = createGzip({ level: 9 })
   const parts: Uint8Array[] = []

@@ -54,7 +54,7 @@ test('most questions over READMEs are answered by what is quoted of the right do
   expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(10)
 }, 180_000)
 
-test('most questions without an answer there are told so', async () => {
+test('most questions without an answer there get that reply', async () => {
   const answered: string[] = []
   for (const { question } of UNANSWERABLE) {
     if (!saysNothing(await asked(question))) answered.push(question)

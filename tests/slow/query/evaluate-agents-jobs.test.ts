@@ -35,7 +35,7 @@ async function onlyJob(): Promise<JobBody & { readonly kind: string; readonly ti
   return items[0] as (typeof items)[number]
 }
 
-test('a job asks the questions; its failures are told, its rows are those of the run', async () => {
+test('a job asks the questions; its failures are reported, its rows are those of the run', async () => {
   t.replies(({ prompt }) => (prompt === 'two' ? 401 : 'yes'))
   const { rows } = await t.evaluate(`${SET}, background = true, run = 'night', judge = 'contains'`)
   expect(rows.length).toBe(1)
@@ -93,7 +93,7 @@ test('a user is answered while an evaluation waits for its model, and it waits f
   })
   const evaluation = t.evaluate(`${SET}, concurrency = 3`)
   await begun
-  // Of two places the evaluation has one, and nobody may wait.
+  // The evaluation has one of two slots, and no other caller may wait.
   const ask = "SELECT answer FROM helper WHERE question = 'user'"
   for (let count = 0; count < 3; count += 1) {
     expect((await evaluated(t.app, ask)).rows).toEqual([{ answer: 'for you' }])

@@ -153,7 +153,7 @@ describe('a judge model', () => {
     expect(again.rows[0]).toMatchObject({ correct: true, score: 1, judge_error: null, error: null })
   })
 
-  test('can be asked where nobody knows the answer', async () => {
+  test('can be asked without a known answer', async () => {
     t.replies(({ prompt }) => (isJudged(prompt) ? '{"score": 1, "reason": "ok"}' : 'Paris'))
     const { rows, warnings } = await t.evaluate(
       "questions = (SELECT 'capital' AS question), judge = 'model'",

@@ -157,7 +157,7 @@ describe('a hostile set of questions', () => {
   })
 })
 
-test('what a run costs is told in tokens and money', async () => {
+test('the cost of a run is given in tokens and money', async () => {
   const prices = '{"m": {"input": 1, "output": 2}}'
   await using priced = await openAgentEvaluation({ environment: { EIDER_MODEL_PRICES: prices } })
   priced.replies(() => 'yes')
@@ -283,7 +283,7 @@ describe('citations', () => {
     })
   })
 
-  test('hold numbers that are no answer', async () => {
+  test('have numbers that are not answers', async () => {
     const set = questions('question, answer', [['Where is Sencha tea from', '1of1']])
     const { rows } = await evaluated(t.app, `EVALUATE AGENT reader USING ${set}`)
     expect(rows[0]?.contains).toBe(false)

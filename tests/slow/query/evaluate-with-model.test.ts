@@ -36,7 +36,7 @@ afterEach(async () => {
   server.close()
 })
 
-/** The texts stand in the prompt as one JSON object. */
+/** The texts are in the prompt as one JSON object. */
 function textsIn(prompt: string): { readonly question?: string; readonly passage: string } {
   return JSON.parse(prompt.split('\n\n')[0] ?? '') as { passage: string }
 }

@@ -119,7 +119,7 @@ function statement(random: Random): { readonly query: string; readonly params: o
   return { query: `SELECT ${list} FROM kb AS k WHERE ${where.join(' AND ')}${limit}`, params }
 }
 
-test('an answer without a statement is that of the statement, byte for byte, whatever was written', async () => {
+test('an answer without a statement is that of the statement, byte for byte, after any writes', async () => {
   const random = seededRandom(34)
   await t.send('POST', KB, {
     knowledge_base: {

@@ -178,7 +178,7 @@ async function expectSame(model: Model): Promise<void> {
 
 test('after any INSERT, UPDATE and DELETE a SELECT shows what a model of them holds', async () => {
   const steps = fc.array(fc.oneof(insert, insert, setValues, setText, remove), { maxLength: 8 })
-  // Every column is there, whatever comes.
+  // Every column is there, in every row.
   const types = `INSERT INTO n (id, content, num, txt, mix, source) VALUES ('t', 'x', 1, 't', 1, 's')`
   const property = fc.asyncProperty(steps, async (taken) => {
     await run('DROP KNOWLEDGE_BASE IF EXISTS n')

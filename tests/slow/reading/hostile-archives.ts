@@ -13,12 +13,12 @@ export interface ZipEntry {
 }
 
 export interface ZipLies {
-  /** The directory says so many entries. */
+  /** The number of entries in the directory. */
   readonly count?: number
   /** The end record says the directory begins here. */
   readonly directoryAt?: number
   readonly hasNoEnd?: boolean
-  /** So many entries of the directory lead to the first file. */
+  /** This many entries of the directory lead to the first file. */
   readonly overlaps?: number
 }
 

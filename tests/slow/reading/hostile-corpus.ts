@@ -1,4 +1,4 @@
-/** Files that are made to hurt whoever reads them: bombs, loops and lies. Each is made when it is asked for. */
+/** Files made to hurt their reader: bombs, loops and lies. Each is made when it is needed. */
 import { gzipSync } from 'node:zlib'
 import {
   BILLION_LAUGHS,

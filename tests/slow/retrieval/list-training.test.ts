@@ -84,7 +84,7 @@ describe('a training', () => {
     index.close()
   })
 
-  test('that is aborted, at whatever point, leaves the index as it was', async () => {
+  test('that is aborted, at any point, leaves the index as it was', async () => {
     const table = clusteredTable(1500)
     let tasks = 0
     const whole = newIndex(table, { onTask: () => tasks++ })

@@ -54,6 +54,7 @@ function keptBy(kb: KnowledgeBase, condition: string): PrefilterSql {
     sql: `SELECT chunk_key AS __chunk_key FROM ${chunkTables(kb).chunks} WHERE ${condition}`,
     values: {},
     isCacheable: true,
+    condition: null,
   }
 }
 
@@ -74,7 +75,7 @@ function sorted(found: NearestFound | null, count: number) {
 }
 
 test.each([['whole vectors', 1_000_000] as const, ['codes', 0] as const])(
-  'with %s in memory the nearest are those of a scan, to the last bit, whatever was written',
+  'with %s in memory the nearest are those of a scan, to the last bit, after any writes',
   async (_, wholeVectorsMax) => {
     await open({ wholeVectorsMax })
     const random = seededRandom(1)

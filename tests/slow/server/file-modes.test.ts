@@ -6,12 +6,12 @@ import { startSupervised, withFolder } from './server-process.ts'
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const PARQUET = 'application/vnd.apache.parquet'
 
-/** Everything below a folder that somebody else may open, with its mode. */
+/** Everything below a folder that other users could open, with its mode. */
 async function openToOthers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder, { recursive: true })
   const found = await Promise.all(
     names.map(async (name) => {
-      // What was removed in the meantime is nobody's.
+      // Files removed in the meantime do not count.
       const mode = (await stat(join(folder, name)).catch(() => undefined))?.mode ?? 0
       return (mode & 0o077) === 0 ? [] : [`${name}: ${(mode & 0o777).toString(8)}`]
     }),
@@ -20,7 +20,7 @@ async function openToOthers(folder: string): Promise<readonly string[]> {
 }
 
 // Windows has no such modes.
-test.skipIf(process.platform === 'win32')('nobody else can open a file that it makes', async () => {
+test.skipIf(process.platform === 'win32')('other users cannot open its files', async () => {
   await withFolder(async (folder) => {
     const before = process.umask(0o022)
     const data = join(folder, 'data')

@@ -15,7 +15,7 @@ interface SqlAnswer {
 
 async function sql(server: ServerProcess, query: string): Promise<SqlAnswer['data']> {
   const response = await server.send('POST', '/api/sql/query', { query })
-  // It is an SQL answer, whatever its status.
+  // It is an SQL answer, with any status.
   const answer = (await response.json()) as SqlAnswer
   if (answer.error_message !== undefined) throw new Error(`${query}: ${answer.error_message}`)
   return answer.data ?? []

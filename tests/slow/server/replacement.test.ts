@@ -21,7 +21,7 @@ async function sql(server: ServerProcess, query: string): Promise<Answer & { sta
   return { status: answer.status, ...((await answer.json()) as Answer) }
 }
 
-/** 0 while nobody answers. */
+/** 0 without an answer. */
 async function restartsOf(server: ServerProcess): Promise<number> {
   const status: unknown = await (await server.send('GET', '/api/status')).json()
   // A machine that is busy may take longer for the next process than requests are held.

@@ -36,7 +36,7 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await Bun.sleep(20)
 }
 
-test('clients that do not read hold up nobody, and leave nothing behind', async () => {
+test('clients that do not read block no one, and leave nothing behind', async () => {
   await withFolder(async (folder) => {
     const server = await startServer({
       EIDER_DATA_DIR: folder,

@@ -1,6 +1,6 @@
 /**
  * An OpenAI-compatible server on loopback that embeds at once: what a test measures is Eider's.
- * @param permitted a call with so many texts is answered when this resolves
+ * @param permitted a call with this many texts is answered when this resolves
  */
 export function stubEmbeddings(
   embeddingOf: (text: string) => readonly number[],
@@ -38,7 +38,7 @@ export function silencedEmbeddings() {
   )
   return {
     baseUrl: `http://127.0.0.1:${provider.port}/v1`,
-    /** From now on so many texts are embedded, and none after them. */
+    /** From now on this many texts are embedded, and none after them. */
     silenceAfter(max: number): void {
       texts = 0
       textsMax = max

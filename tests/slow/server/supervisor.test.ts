@@ -204,7 +204,7 @@ describe('after a crash', () => {
   })
 })
 
-describe('whoever stops the program', () => {
+describe('stopping the program', () => {
   test('with SIGTERM during the wait before a restart ends it', async () => {
     await withFolder(async (folder) => {
       const server = await startSupervised({ EIDER_DATA_DIR: folder })
@@ -241,7 +241,7 @@ describe('whoever stops the program', () => {
     })
   })
 
-  // Under nohup nobody gets it.
+  // Under nohup it is not delivered.
   const hasHangup = stopSignals().includes('SIGHUP')
   test.skipIf(!hasHangup)('with SIGHUP closes the folder first', async () => {
     await withFolder(async (folder) => {
@@ -294,7 +294,7 @@ describe('a start that fails', () => {
     })
   })
 
-  test('by a setting is told by the supervisor alone', async () => {
+  test('in a setting is reported by the supervisor only', async () => {
     const { exitCode, stderr } = await failingStart({ EIDER_PROT: '1' })
     expect([exitCode, stderr.split('EIDER_PROT').length]).toEqual([1, 2])
   })

@@ -39,7 +39,7 @@ const COPIED: Readonly<Record<string, string>> = {
   customers: 'my.customers',
 }
 
-/** `{orders}` stands for the table there, or its copy. */
+/** `{orders}` is replaced by the table there, or its copy. */
 const STATEMENTS = [
   'SELECT customer, count(*) FROM {orders} WHERE amount > 10 GROUP BY 1 ORDER BY 1',
   'SELECT customer, sum(amount) AS total, avg(amount), min(placed), max(shipped) FROM {orders} GROUP BY customer HAVING count(*) > 40 ORDER BY total DESC',

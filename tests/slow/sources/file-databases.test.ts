@@ -72,7 +72,7 @@ describe('SELECT', () => {
     expect([rows.length, rows.at(-1)]).toEqual([3000, [2999]])
   })
 
-  test('that fails after its first rows is told as failed', async () => {
+  test('that fails after its first rows is reported as failed', async () => {
     expect(await refusal('SELECT * FROM crm.late')).toMatch(/failed|late/i)
   })
 

@@ -30,7 +30,7 @@ async function failure(work: Promise<unknown>): Promise<AppError> {
   return error
 }
 
-/** How many statements of ours the server is at work on. */
+/** How many statements of Eider the server is running. */
 async function running(): Promise<number> {
   const rows = await run(
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'eider' AND state = 'active'",
@@ -285,7 +285,7 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
     expect(rows.at(-1)?.[0]).toBe(300_000)
   })
 
-  test('a stream that nobody reads is let go by its return', async () => {
+  test('an unread stream is released by its return', async () => {
     const stream = await sources.read(source, select('SELECT id FROM teas'), LIMITS, signal)
     await stream.batches[Symbol.asyncIterator]().return?.()
     const idle = await run(

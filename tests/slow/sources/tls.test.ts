@@ -1,4 +1,4 @@
-/** Connections with TLS: a certificate of an authority of ours, for the name localhost. */
+/** Connections with TLS: a certificate of a test authority, for the name localhost. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

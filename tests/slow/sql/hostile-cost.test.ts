@@ -11,7 +11,7 @@ const BACK_BYTES = 700e6
 /** Rows; refused by a limit, out of time, out of memory, or no place free while one of these ends. */
 const CODES = [undefined, 4009, 4002, 4007, 5001, 5005, 5003]
 
-/** In each `?` stands a text of many rows that is large only when it runs. */
+/** Each `?` is a text of many rows that is large only when it runs. */
 const TEXTS = [
   `repeat(name, 3000000)`,
   `repeat('x', 900000) || i`,

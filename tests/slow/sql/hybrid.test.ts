@@ -211,7 +211,7 @@ test('a language is one of those there are', async () => {
   expect([same.params.language, same.idColumn]).toEqual(['german', 'key'])
 })
 
-/** The rank of each of the best hundred and their equals, from 1; equal ones share the first of theirs. */
+/** The rank of each of the best hundred and their equals, from 1; equal ones share their first rank. */
 function ranks(values: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   const sorted = [...values.values()].toSorted((a, b) => b - a)
   const rankOf = (value: number) => 1 + sorted.findIndex((other) => other - value < 1e-9)

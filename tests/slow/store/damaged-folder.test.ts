@@ -188,7 +188,7 @@ const ROWS: Readonly<Record<string, Row>> = {
       }),
     refused: ['older than its last acknowledged write', 'accept-loss', ...WAYS_OUT],
   },
-  'a folder in the place of the data file': {
+  'a folder instead of the data file': {
     damage: (path) => {
       rmSync(path(DATA))
       mkdirSync(path(DATA))

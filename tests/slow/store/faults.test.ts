@@ -1,5 +1,5 @@
 /**
- * Writes that fail: whatever was acknowledged is there after a restart, nothing is torn, and the server goes on or ends with
+ * Writes that fail: every acknowledged one is there after a restart, nothing is torn, and the server goes on or ends with
  * its message. A longer sweep: `EIDER_FAULTS=300 bun test ./tests/slow/store/faults.test.ts --timeout=3600000`.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'

@@ -56,7 +56,7 @@ test('restore makes a data folder, and says what is in it', async () => {
     [['one'], ['two']],
   )
   await store.close()
-  // It is in use from here on, so it is no empty folder.
+  // It is in use from here on, so it is not an empty folder.
   const again = await eider('restore', backup, '--data', target)
   expect(again).toMatchObject({ exitCode: 1, err: expect.stringContaining('is not empty') })
 }, 180_000)

@@ -28,7 +28,7 @@ test('a statement that DuckDB cannot interrupt is answered at its deadline, keep
     source: STUBBORN,
     ms: 300,
   })
-  // Nobody waits a whole minute for what may take longer.
+  // The test does not wait a whole minute.
   expect(await run('SELECT 1', 60_000)).toEqual({
     code: 'too_busy',
     message:

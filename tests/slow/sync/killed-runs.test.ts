@@ -21,7 +21,7 @@ async function sent(server: ServerProcess, method: string, path: string, body?: 
   return JSON.parse(text)
 }
 
-/** Follows the events of a job until it has more than so many rows, or is over. @returns its rows; null: it is over */
+/** Follows the events of a job until it has more than this many rows, or is over. @returns its rows; null: it is over */
 async function beyond(server: ServerProcess, job: number, rows: number): Promise<number | null> {
   const answer = await server.send('GET', `/api/jobs/${job}/events`)
   let text = ''

@@ -79,7 +79,7 @@ export class Authentication {
     return this.isOn ? this.#first.name : undefined
   }
 
-  /** The name of a user, as it is stored; undefined: nobody is called so. */
+  /** The stored name of a user, or undefined if no user has that name. */
   knownName(username: string): string | undefined {
     const { firstAdmin } = this
     return username === firstAdmin ? firstAdmin : this.#deps.users.named(username)?.principal.name
@@ -97,13 +97,35 @@ export class Authentication {
     signal: AbortSignal,
   ): Promise<{ readonly token: string; readonly principal: Principal }> {
     const user = await this.#attempt(sent, address, signal)
-    if (user === undefined) throw new AppError('wrong_credentials', 'Invalid username or password')
+    if (user === undefined) throw wrongCredentials()
     const principal = user === 'first' ? this.#first : user.principal
     return { token: await this.#tokenOf(user), principal }
   }
 
   /**
-   * A user changes the own password: every token of theirs is void, and this is a new one.
+   * A token for a client that proves that it knows the password without sending it. Only the user of the settings can: the
+   * server has no other user's password, and the form in which it keeps them fits no such proof.
+   * @param proves called for every name, so that the time taken does not reveal which one exists
+   * @throws AppError `wrong_credentials`, `too_many_logins`
+   */
+  async loginByProof(
+    username: string,
+    proves: (password: string) => Promise<boolean>,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { password } = this.#expected
+    const check = async () => {
+      const isProven = await proves(password)
+      return areEqual({ username, password }, this.#expected) && isProven ? 'first' : undefined
+    }
+    const user = await this.#throttle.attempt({ address, username }, check, signal)
+    if (user === undefined) throw wrongCredentials()
+    return this.#tokenOf(user)
+  }
+
+  /**
+   * A user changes their own password: all their tokens become void, and a new one is returned.
    * @throws AppError `forbidden`, `user_of_settings`, `wrong_credentials`, `too_many_logins`
    */
   async changeOwnPassword(
@@ -123,7 +145,7 @@ export class Authentication {
     const credentials = { username: principal.name, password: sent.current }
     const user = await this.#attempt(credentials, address, signal)
     if (user === undefined || user === 'first' || String(user.id) !== principal.id) {
-      throw new AppError('wrong_credentials', 'The current password is another one')
+      throw new AppError('wrong_credentials', 'The current password is wrong')
     }
     const { users } = this.#deps
     await users.change(user.id, { password: sent.password }, signal)
@@ -175,8 +197,8 @@ export class Authentication {
   }
 
   /**
-   * The session that the request belongs to: that of its login or, within it, the one that `X-Session` names. With the login
-   * off, whatever `X-Session`, the bearer token or the cookie says names one. null: it names none.
+   * The session of the request: the one of its login or, within that, the one named by `X-Session`. With the login off, any
+   * of `X-Session`, bearer token and cookie can name a session. null: none of them does.
    * @throws AppError `invalid_request` for an `X-Session` that cannot be a name
    */
   async sessionOf(request: Request): Promise<SessionName | null> {
@@ -253,8 +275,8 @@ function cookieOf(value: string, maxAgeSeconds: number, request: Request): strin
 }
 
 /**
- * Whether the client speaks TLS with the proxy before the server. A browser says so itself, in the `Origin` of whatever is no
- * GET; of others the proxy may say it. No proxy has to be trusted for that: who claims it wrongly only loses the own cookie.
+ * Whether the client uses TLS up to the proxy. Browsers tell in the `Origin` header of everything except GET; for other
+ * requests the proxy may tell. The proxy need not be trusted for this: a false claim only costs the client its own cookie.
  */
 function cameByTls({ headers }: Request): boolean {
   const origin = headers.get('origin')
@@ -267,7 +289,11 @@ const EVERYONE: Identity = { principal: ANYONE, login: undefined }
 /** No stored user has it. */
 const FIRST_ID = '0'
 
-/** Takes the same time whatever differs, and always compares both. */
+function wrongCredentials(): AppError {
+  return new AppError('wrong_credentials', 'Invalid username or password')
+}
+
+/** Takes the same time wherever the two differ, and always compares both. */
 function areEqual(sent: Credentials, expected: Credentials): boolean {
   const isUser = timingSafeEqual(digestOf(sent.username), digestOf(expected.username))
   const isPassword = timingSafeEqual(digestOf(sent.password), digestOf(expected.password))

@@ -17,7 +17,7 @@ export interface KeyAccessDeps {
   readonly now: () => number
 }
 
-/** The same whatever is wrong with it: who guesses learns nothing. */
+/** One message for every fault, so that guessing reveals nothing. */
 const KEY_REFUSED =
   'This key opens nothing: it is not whole, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
 
@@ -74,8 +74,8 @@ function loginOf({ id }: KnownKey): string {
 }
 
 /**
- * What looks like a key of ours, even where it is not whole: who sends one means to be held to it, also on a server that
- * asks for none. Tokens of others are none. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
+ * Recognizes anything that looks like an Eider key, complete or not: a client that sends one wants its limits to apply, even
+ * on a server without a login. Other tokens are not keys. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
  */
 export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undefined {
   return keyTextIn(headers.get('authorization')) ?? keyTextIn(headers.get('x-api-key'))

@@ -24,7 +24,7 @@ const DELAY_MS_MAX = 1_000
 /** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
 const NAME_WRONG_FREE = 100
 const NAME_DELAY_MS_MAX = 10_000
-/** After this long without a wrong attempt, counting begins anew. */
+/** After this long without a wrong attempt, the count restarts. */
 const QUIET_MS = 15 * MINUTE_MS
 
 /**
@@ -50,8 +50,9 @@ interface ClientAttempts extends WrongAttempts {
 }
 
 /**
- * Slows down who guesses. The right password is answered as soon as it is compared, whoever guesses beside it. A wrong one waits for 250 ms, 500 ms, 1 s by its client and name, and longer where a name is guessed
- * at from everywhere. All of that depends on the name as it was sent, so that the right name waits like any other.
+ * Slows down guessing. The right password is answered as soon as it is compared, even while others guess. A wrong one waits
+ * 250 ms, 500 ms, 1 s, by client and name, and longer when a name is attacked from many addresses. The delay depends on the
+ * name as sent, so that existing and unknown names wait alike.
  */
 export class LoginThrottle {
   readonly #deps: LoginThrottleDeps
@@ -65,7 +66,7 @@ export class LoginThrottle {
 
   /**
    * What `check` finds; undefined: the credentials are wrong.
-   * @param check it may take its time: what it takes is part of the delay, so that nobody learns from it which names there are
+   * @param check may be slow: its time counts towards the delay, so that timing does not reveal which names exist
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(

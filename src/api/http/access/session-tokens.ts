@@ -26,15 +26,15 @@ interface Claims {
 const CHECKED_MAX = 10_000
 
 /**
- * The tokens of logins. Those of the settings' user are signed with a key that depends on the settings' credentials, so that
- * other ones end every session of theirs and nobody else's.
+ * The tokens of logins. The tokens of the user in the settings are signed with a key derived from those credentials, so that
+ * changing them ends that user's sessions and no others.
  */
 export class SessionTokens {
   readonly #first: TokenSigner
   readonly #users: TokenSigner
   /**
-   * What a token says never changes, nor the keys of this process: checked once, its signature is good for good. Whether it
-   * has expired is looked at each time, here; whether it was revoked or its user changed, by whoever asks.
+   * A token's content and the keys of this process never change, so a signature is verified once. Expiry is checked here
+   * each time; revocation and changes to the user are checked by the caller.
    */
   readonly #checked = new LruMap<string, TokenSession>({ sizeMax: CHECKED_MAX })
 
@@ -54,7 +54,7 @@ export class SessionTokens {
     return this.#users.sign({ ...claims, sub: `${user.id}.${user.mark}` })
   }
 
-  /** undefined: it is none of ours, or has expired. */
+  /** undefined: not a token of this server, or expired. */
   async verify(token: string, nowMs: number): Promise<TokenSession | undefined> {
     const known = this.#checked.get(token)
     if (known !== undefined) {

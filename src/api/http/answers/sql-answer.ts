@@ -36,8 +36,8 @@ const ARROW = 'application/vnd.apache.arrow.stream'
 
 /** The formats of rows besides JSON, for the document. */
 export const ROWS_AS = {
-  'text/csv': t.String({ description: 'RFC 4180, the names first; a null is empty' }),
-  'application/x-ndjson': t.String({ description: 'An object for each row, on its line' }),
+  'text/csv': t.String({ description: 'RFC 4180, with a header; null is empty' }),
+  'application/x-ndjson': t.String({ description: 'One object per line' }),
   [PARQUET]: t.String({ format: 'binary' }),
   [ARROW]: t.String({ format: 'binary' }),
 }

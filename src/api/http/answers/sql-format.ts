@@ -10,8 +10,7 @@ export interface SqlFormat {
   /** What the engine calls it, which writes the same bytes faster where the rows are its own. */
   readonly encoding?: 'csv' | 'ndjson'
   /**
-   * What may stand between two parts without a meaning, to be sent while the next rows take their
-   * time.
+   * Padding without meaning between two parts, sent while the next rows take their time.
    */
   readonly keepAlive?: string
   /** @param warnings what is known to be amiss before the first row */
@@ -134,8 +133,8 @@ export function distinct(names: readonly string[]): readonly string[] {
 }
 
 /**
- * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings
- * stand in the first line: those clients take every other one for rows.
+ * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings are
+ * in the first line, because those clients read every other line as rows.
  */
 function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
   return {

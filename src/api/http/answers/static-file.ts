@@ -120,7 +120,7 @@ interface Range {
   readonly end: number
 }
 
-/** One range; several, and whatever is not one, are answered with the whole file (RFC 9110, 14.2). */
+/** One range. Several ranges, and anything that is not a range, get the whole file (RFC 9110, 14.2). */
 function rangeOf({ headers }: Request, sizeBytes: number, etag: string): Range | 'none' | null {
   const condition = headers.get('if-range')
   if (condition !== null && condition !== etag) return null

@@ -111,7 +111,7 @@ export function isJsonType(contentType: string): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
 }
 
-/** The shape of a body: validates it, types it and stands in the OpenAPI document. */
+/** The shape of a body: validates it, types it and describes it in the OpenAPI document. */
 export interface BodySchema<T> {
   readonly schema: TSchema
   /** A limit below that of the settings, for what everyone may send. */

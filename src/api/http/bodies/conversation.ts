@@ -24,11 +24,11 @@ export const COMPLETION = bodySchema(
       response_format: optionally(RESPONSE_FORMAT),
       conversation_id: maybe(t.String(), {
         description:
-          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+          '"new" stores the conversation and returns its id; an id continues that conversation',
       }),
       background: maybe(t.Boolean(), {
         description:
-          'true: the question is answered to its end, also when its client goes away; it needs a conversation_id',
+          'true: the question finishes even if its client leaves; needs a conversation_id',
       }),
       stream_options: maybe(t.Object({ deltas: t.Optional(t.Boolean()) })),
     },

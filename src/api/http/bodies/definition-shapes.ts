@@ -8,8 +8,8 @@ export const MODEL = t.Object(
   {
     provider: maybe(t.String(), { description: 'builtin, openai, anthropic, ollama, gemini, …' }),
     model_name: TEXT,
-    api_key: maybe(t.String(), { description: 'Stored encrypted; `******` leaves the stored one' }),
-    base_url: maybe(t.String(), { description: 'Of a server with that API' }),
+    api_key: maybe(t.String(), { description: 'Stored encrypted; `******` keeps the stored one' }),
+    base_url: maybe(t.String(), { description: 'Address of a server with that API' }),
   },
   {
     $id: 'Model',
@@ -76,7 +76,7 @@ export const PREPROCESSING = t.Object(
   },
   {
     $id: 'Preprocessing',
-    description: 'How documents are cut into chunks; each kind has its own options',
+    description: 'How documents are chunked; each type has its own options',
     examples: [{ type: 'text_chunking', text_chunking_config: { chunk_size: 500 } }],
   },
 )
@@ -87,16 +87,16 @@ export const STORAGE = t.Union(
     t.String({ description: '`database.table`' }),
     t.Null(),
   ],
-  { description: 'Where vectors are kept, as existing clients name it' },
+  { description: 'Storage of the vectors, in the form of existing clients' },
 )
 
 export const AGENT_DATA = t.Object(
   {
     knowledge_bases: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<project>.<name>`; * and ? stand for any characters',
+      description: '`<project>.<name>`; * and ? are wildcards',
     }),
     tables: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<database>.<table>`; * and ? stand for any characters',
+      description: '`<database>.<table>`; * and ? are wildcards',
     }),
     mcp: maybe(
       t.Array(
@@ -104,7 +104,7 @@ export const AGENT_DATA = t.Object(
           name: t.String(),
           url: t.String(),
           headers: maybe(t.Record(t.String(), t.String())),
-          tools: maybe(TEXTS, { description: 'Those that it may call; missing: all' }),
+          tools: maybe(TEXTS, { description: 'The tools it may call' }),
         }),
       ),
     ),
@@ -119,8 +119,10 @@ export const AGENT_DATA = t.Object(
 export const AGENT_OPTIONS = {
   timeout: maybe(t.Integer({ minimum: 1 }), { description: 'Seconds for an answer' }),
   max_steps: maybe(t.Integer({ minimum: 1, maximum: 100 })),
-  mode: maybe(oneOf(['text', 'sql']), { description: 'sql: the last result is the answer, too' }),
-  return_context: maybe(t.Boolean(), { description: 'The texts that the model was shown' }),
+  mode: maybe(oneOf(['text', 'sql']), {
+    description: '`sql`: also returns the rows of the last statement',
+  }),
+  return_context: maybe(t.Boolean(), { description: 'The texts shown to the model' }),
 }
 
 export const RESPONSE_FORMAT = t.Union(

@@ -109,7 +109,7 @@ function withExactIntegers(json: string): string {
     while (IN_NUMBER.has(json[end] ?? '')) end += 1
     STRING_OR_LARGE.lastIndex = end
     const number = json.slice(start, end)
-    // Before a colon it is no JSON, and must not become a key.
+    // Before a colon it is not JSON, and must not become a key.
     const isExact = Number.isSafeInteger(Number(number)) || !/^-?[1-9]\d+$/.test(number)
     if (isExact || /^\s*:/.test(json.slice(end, end + 100))) continue
     text += `${json.slice(at, start)}"${number}"`

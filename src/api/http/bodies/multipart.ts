@@ -6,7 +6,7 @@ export interface FormPart {
   /** The sender's name for a file; null: the part is a field. */
   readonly fileName: string | null
   readonly contentType: string | null
-  /** What is not read of it is passed over. */
+  /** Parts that were not read are skipped. */
   readonly content: AsyncIterable<Uint8Array>
 }
 
@@ -27,7 +27,7 @@ export async function* formParts(
 ): AsyncGenerator<FormPart, void> {
   const delimiter = Buffer.from(`\r\n--${boundaryOf(contentType)}`)
   const reader = new PieceReader(body)
-  // What stands before the first part says nothing.
+  // Text before the first part has no meaning.
   await drained(reader.before(delimiter))
   for (let count = 1; !(await isLast(reader)); count += 1) {
     if (count > PARTS_MAX) throw invalid(`it has more than ${PARTS_MAX} parts`)
@@ -57,7 +57,7 @@ async function isLast(reader: PieceReader): Promise<boolean> {
 /** Takes pieces from a body up to a mark, however they are cut. */
 class PieceReader {
   readonly #source: AsyncIterator<Uint8Array>
-  /** The first delimiter may stand at the very begin. */
+  /** The first delimiter may be the very first bytes. */
   #pending: Buffer<ArrayBufferLike> = LINE_END
 
   constructor(body: AsyncIterable<Uint8Array>) {

@@ -1,4 +1,4 @@
-/** The query parameters of a route: one declaration reads them and stands in the document. */
+/** The query parameters of a route: one declaration reads them and documents them. */
 import { type TSchema, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
@@ -25,7 +25,7 @@ type Values<P extends Declared> = {
 }
 
 interface Reading {
-  /** A parameter that nobody knows is no mistake: existing clients send some. */
+  /** An unknown parameter is not an error: existing clients send some. */
   readonly ignoresOthers?: boolean
   /** What is empty is read as an empty text; without it, as if it were not sent. */
   readonly keepsEmpty?: boolean
@@ -112,7 +112,7 @@ export function text(init: TextRules): QueryParameter<string | undefined> {
   }
 }
 
-/** @param parse gets what is not empty */
+/** @param parse called with non-empty text only */
 export function parsedText<T>(
   init: TextRules,
   parse: (text: string, name: string) => T,
@@ -141,7 +141,7 @@ export function choice<const T extends string>(
   }
 }
 
-/** @param init.isLenient whatever does not say yes says no: existing clients send other words */
+/** @param init.isLenient anything but yes means no, because existing clients send other words */
 export function truth(init: About & { readonly isLenient?: boolean }): QueryParameter<boolean> {
   const { description, isLenient = false } = init
   return {
@@ -154,10 +154,10 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** Where a list goes on: `next` of the page before. */
+/** Where a list goes on: `next` of the previous page. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
-    schema: t.String({ description: '`next` of the page before' }),
+    schema: t.String({ description: '`next` of the previous page' }),
     read(sent, name) {
       if (sent === undefined || /^\d{1,18}$/.test(sent)) return sent
       throw wrongParameter(name, 'must be "next" of the page before')
@@ -206,9 +206,9 @@ export function nextCursor(next: number | bigint | null): string | null {
   return next === null ? null : String(next)
 }
 
-/** A day or a time; UTC unless it says otherwise. */
+/** A day or a time; A date or time, UTC by default. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
-  const shape = { description: `${description}; a day or a time, UTC`, examples: ['2026-05-01'] }
+  const shape = { description: `${description}; a date or time, UTC`, examples: ['2026-05-01'] }
   return parsedText(shape, (sent, name) => {
     // In an address `+` is a space.
     const millis = momentMillis(

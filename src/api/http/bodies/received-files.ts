@@ -19,7 +19,7 @@ export interface ReceivedFiles {
 }
 
 const FIELD_BYTES_MAX = 16 * 1024
-/** JSON that asks for an address is no longer than this; other JSON is a file itself. */
+/** JSON that asks for an address is never longer than this; longer JSON is a file itself. */
 const ADDRESS_BYTES_MAX = 64 * 1024
 
 /**

@@ -6,34 +6,36 @@ import type { UploadField } from '../../../ingest/upload-options.ts'
 
 const READING = {
   format: t.String({
-    description: `What it is, where you know better than the file: ${FORMAT_NAMES.join(', ')}`,
+    description: `The format, instead of the detected one: ${FORMAT_NAMES.join(', ')}`,
     examples: ['csv'],
   }),
-  encoding: t.String({ description: 'Of its text', examples: ['utf-8', 'windows-1252'] }),
+  encoding: t.String({ description: 'Text encoding', examples: ['utf-8', 'windows-1252'] }),
   delimiter: t.String({
-    description: 'Between values of CSV: one character, or tab, comma, semicolon, pipe, space',
+    description: 'CSV delimiter: one character, or tab, comma, semicolon, pipe, space',
     examples: [';'],
   }),
-  header: t.Boolean({ description: 'Whether the first row has the names of the columns' }),
-  all_text: t.Boolean({ description: 'Every column is text, whatever its values look like' }),
-  sheet: t.String({ description: 'The name or the number of a sheet', examples: ['Sales'] }),
+  header: t.Boolean({ description: 'Whether the first row has the column names' }),
+  all_text: t.Boolean({ description: 'Read every column as text' }),
+  sheet: t.String({ description: 'Name or number of a sheet', examples: ['Sales'] }),
   ocr: t.String({
-    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\`: a file that has some is refused, with the cost`,
+    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\` refuses a file that has some, with the cost`,
     examples: ['ask'],
   }),
 }
 
 const UPLOADING = {
   ...READING,
-  replace: t.Boolean({ description: 'A file of that name gives way, once the new one is read' }),
-  original_file_name: t.String({ description: 'Your own name for it' }),
-  document_id: t.String({ description: 'The id of its document, instead of its name' }),
+  replace: t.Boolean({
+    description: 'Replaces a file of the same name, if the new one can be read',
+  }),
+  original_file_name: t.String({ description: 'Your name for the file' }),
+  document_id: t.String({ description: "The document's id, if not the file's name" }),
   source_type: t.String({
-    description: '`url`: the server fetches it, from `source`',
+    description: '`url`: the server downloads it from `source`',
     examples: ['url'],
   }),
-  source: t.String({ description: 'The address to fetch it from, instead of bytes' }),
-  name: t.String({ description: 'The name again, which existing clients send' }),
+  source: t.String({ description: 'The address to download from' }),
+  name: t.String({ description: 'The name again, as existing clients send it' }),
 } satisfies Readonly<Record<UploadField, TSchema>>
 
 const BYTES = t.String({ format: 'binary' })

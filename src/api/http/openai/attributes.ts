@@ -79,7 +79,7 @@ const OF_CHUNKS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** Metadata of a document or chunk: what is no text, number or truth value is told as JSON. */
+/** Metadata of a document or chunk. Values other than text, numbers and booleans are given as JSON. */
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {

@@ -55,8 +55,8 @@ function completionOf(end: End, thought: string, terms: ChatTerms) {
 }
 
 /**
- * The chunks of a stream as server-sent events. What fails after the first one is told as those clients expect it, as an
- * `error` in the place of a chunk; `[DONE]` comes last whatever happened.
+ * The chunks of a stream as server-sent events. A failure after the first chunk is sent as an `error` instead of a chunk, as
+ * those clients expect; `[DONE]` always comes last.
  */
 export async function* completionChunks(
   pieces: AsyncIterable<Piece>,
@@ -224,7 +224,10 @@ export async function* answerPieces(
   }
 }
 
-/** What of the answer was not passed on yet. A model's thought that only its end has shown to be one stands before it. */
+/**
+ * The part of the answer not yet passed on. If only its end marks a thought of the model as one, the thought comes before
+ * it.
+ */
 function restOf(answer: string, told: string): string {
   if (told.endsWith(answer) || told.trim() === answer.trim()) return ''
   return answer.startsWith(told) ? answer.slice(told.length) : `\n\n${answer}`
@@ -242,7 +245,7 @@ function stepText({ observation }: Step): string {
   return `${shown}${shown.length < text.length ? ' …' : ''}\n\n`
 }
 
-/** As code, whatever back-ticks are in it. */
+/** As code, even with back-ticks in it. */
 function inline(text: string): string {
   const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
   return shown === '' ? '' : `\`\` ${shown.replaceAll(/`{2,}/g, '`')} \`\``

@@ -9,7 +9,7 @@ import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
 
-/** Clients send many fields: those that are not named are checked by nobody and do nothing. */
+/** Clients send many fields; those not listed here are ignored unchecked. */
 export const OPEN = { additionalProperties: true }
 
 const PART = open({ type: t.String(), text: maybe(t.String()) })
@@ -25,7 +25,7 @@ const flag = maybe(t.Boolean())
 export const CHAT = bodySchema(
   open({
     model: t.String({ description: 'project.agent or project.knowledge_base' }),
-    messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+    messages: t.Array(MESSAGE, { description: 'The last user message is the question' }),
     stream: flag,
     stream_options: maybe(open({ include_usage: flag })),
     n: maybe(t.Integer(), { description: '1' }),
@@ -53,7 +53,7 @@ export interface Said {
 
 export interface ChatAsked extends Said {
   readonly answerForm?: ResponseFormat
-  /** The function whose arguments are wanted in the place of an answer. */
+  /** The function whose arguments are wanted instead of an answer. */
   readonly asCall?: string
   readonly streams: boolean
   readonly withUsage: boolean
@@ -97,7 +97,7 @@ const HONOURED_CALL: ReadonlySet<string> = new Set([...HONOURED, 'tools', 'tool_
 
 const NAMES_TOLD = 20
 
-/** Names of fields that change nothing here, so that whoever wonders can see it. */
+/** Names of fields that have no effect here, so that users can see it. */
 export function ignoredFields(body: object, honoured: ReadonlySet<string>): readonly string[] {
   const sent = Object.entries(body).filter(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
@@ -119,8 +119,8 @@ interface SentMessage {
 }
 
 /**
- * Who said what. The user's last message is asked; what stands after it (an answer to go on with, results of tools) is left
- * out, and so is what tools of the client said before: agents look things up by themselves.
+ * The messages by role. The user's last message is asked. Messages after it (a partial answer to continue, tool results) are
+ * left out, and so are earlier results of the client's tools: agents look things up themselves.
  */
 export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')

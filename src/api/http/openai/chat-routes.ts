@@ -37,14 +37,14 @@ const ANSWER = t.Object({
         content: orNull(t.String()),
         refusal: t.Null(),
         annotations: t.Array(t.Object({ type: t.Literal('url_citation'), url_citation: open({}) })),
-        reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
+        reasoning_content: t.Optional(t.String({ description: 'Tool steps, if requested' })),
         tool_calls: t.Optional(t.Array(CALL)),
       }),
       logprobs: t.Null(),
       finish_reason: t.String({ description: 'stop, length or content_filter' }),
     }),
   ),
-  usage: orNull(USAGE, { description: 'null: the provider did not count' }),
+  usage: orNull(USAGE, { description: 'null if not counted' }),
   system_fingerprint: t.Null(),
   eider: open({ trace_id: t.String(), warnings: t.Array(t.String()) }),
 })
@@ -57,7 +57,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     id: 'createChatCompletion',
     summary: 'Ask an agent or a knowledge base',
     description:
-      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
+      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`, and `read` if the model is a knowledge base",
     needs: 'login',
     find: mayAsk,
     body: CHAT,
@@ -66,9 +66,9 @@ export const chatOperations = resource('OpenAI', (api, context) => {
         description: 'The answer',
         schema: ANSWER,
         also: { 'text/event-stream': CHUNK },
-        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },
-      404: 'No such model',
+      404: 'Unknown model',
     },
     async run({ request, scope, body }) {
       const { principal } = scope
@@ -106,7 +106,7 @@ export function mayAsk({ principal }: { readonly principal: Principal }): void {
   requireScope(principal, 'ask')
 }
 
-/** Logs a failure that the client is told of within a stream. */
+/** Logs a failure that the client sees within a stream. */
 export function failureLog({ deps }: RouteContext, scope: RequestScope) {
   return (failure: AppError, traceId: string) => {
     scope.failure = failure.code
@@ -133,9 +133,9 @@ const MODELS = t.Object({ object: t.Literal('list'), data: t.Array(MODEL) })
 export const modelOperations = resource('OpenAI', (api, context) => {
   api.get('/v1/models', {
     id: 'listModels',
-    summary: 'List what can be asked: agents and knowledge bases',
+    summary: 'List agents and knowledge bases as models',
     needs: 'login',
-    answers: { 200: ['Those that the key may ask', MODELS] },
+    answers: { 200: ['The models that the key may ask', MODELS] },
     run({ principal }) {
       const data = modelsFor(context.snapshot(), principal).map(modelRecord)
       return { object: 'list', data }
@@ -157,7 +157,7 @@ function modelRecord({ id, kind, agent }: NamedModel) {
     object: 'model',
     created: Math.floor(Date.parse(`${agent.createdAt.slice(0, 19)}Z`) / 1000),
     owned_by: agent.projectName,
-    // Open WebUI shows it in the place of the id.
+    // Open WebUI shows it instead of the id.
     name: id,
     kind,
   }

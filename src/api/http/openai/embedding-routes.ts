@@ -39,7 +39,7 @@ const BODY_SCHEMA = open({
     }),
   ),
   dimensions: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), {
-    description: 'Those of the model; vectors are not shortened',
+    description: 'Must be the model’s own: vectors are not shortened',
   }),
   user: maybe(t.String()),
 })
@@ -70,8 +70,8 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
     body: BODY,
     answers: {
       200: ['A vector for each text', ANSWER],
-      400: 'An empty text, or one that the model does not read whole',
-      404: 'No such model',
+      400: 'An empty text, or one too long for the model',
+      404: 'Unknown model',
     },
     async run({ body: sent, signal, principal }) {
       const model = requireEmbeddingModel(context.snapshot(), principal, sent.model)
@@ -199,11 +199,11 @@ export function requireEmbeddingModel(
 
 /** Of all texts of one request, as in OpenAI's API. */
 const TOKENS_MAX = 300_000
-/** No text of so many characters has so few tokens that it could be let in. */
+/** A text this long always has too many tokens. */
 const CHARS_PER_LOOK = 20_000
 
 /**
- * How many tokens the texts have; of a model that counts otherwise, about so many.
+ * How many tokens the texts have; an estimate if the model counts differently.
  * @throws AppError `context_exceeded` that names the text and the limit
  */
 export async function countedTokens(
@@ -243,7 +243,7 @@ type Vocabulary = ReadonlyMap<number, Uint8Array>
 export class TokenTexts {
   #vocabulary: Promise<Vocabulary> | null = null
 
-  /** @throws AppError `invalid_request` for a number that is no token */
+  /** @throws AppError `invalid_request` for a number that is not a token */
   async textOf(tokens: readonly number[], place: string): Promise<string> {
     this.#vocabulary ??= readVocabulary()
     const vocabulary = await this.#vocabulary

@@ -44,7 +44,7 @@ const LIMITS = { minItems: 1, maxItems: SENT_FILES_MAX }
 const CREATE_SCHEMA = open({
   file_ids: maybe(t.Array(t.String(), LIMITS)),
   files: maybe(t.Array(open({ file_id: t.String(), ...HOW }), LIMITS), {
-    description: 'Instead of file_ids: each with its own attributes',
+    description: 'Instead of file_ids: files with separate attributes',
   }),
   ...HOW,
 })
@@ -92,7 +92,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   })
   api.post(`${ONE}/cancel`, {
     id: 'cancelVectorStoreFileBatch',
-    summary: 'Cancel a batch; what is stored of it stays',
+    summary: 'Cancel a batch; stored files stay',
     find: storeAt,
     answers: { 200: one },
     async run({ params, found: kb }) {
@@ -111,7 +111,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     summary: 'List the files of a batch',
     query: LIST,
     find: storeAt,
-    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ params, query: { filter, ...sent }, found: kb }) {
       const batch = await batchAt(context, kb, params.batch_id)
       const files = filesOfAttachment(batch).filter(({ status }) => {
@@ -125,7 +125,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
 })
 
 const LIST = queryParameters(
-  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )
 

@@ -26,12 +26,12 @@ export interface Page<T> {
 /** The parameters of a list. */
 export function pageParameters({ unset, max } = { unset: 20, max: 100 }) {
   return {
-    limit: wholeNumber({ min: 1, max, unset, description: 'Items of a page' }),
+    limit: wholeNumber({ min: 1, max, unset, description: 'Items per page' }),
     order: choice(['desc', 'asc'], {
-      description: '`desc`, as where it is unset: the newest first',
+      description: '`desc` (default): newest first',
     }),
-    after: text({ description: 'An id; the page begins behind it' }),
-    before: text({ description: 'An id; the page ends before it' }),
+    after: text({ description: 'The page starts after this id' }),
+    before: text({ description: 'The page ends before this id' }),
   }
 }
 

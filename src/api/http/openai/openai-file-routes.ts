@@ -45,13 +45,13 @@ const PURPOSES: ReadonlySet<string> = new Set([PURPOSE, 'user_data'])
 const LIST = queryParameters(
   {
     ...pageParameters({ unset: 10_000, max: 10_000 }),
-    purpose: text({ description: 'Those of a purpose' }),
+    purpose: text({ description: 'Files with this purpose' }),
   },
   PAGE_READING,
 )
 const UPLOAD = t.Object({
   file: t.String({ format: 'binary', description: 'The file, with its name' }),
-  purpose: oneOf([...PURPOSES], { description: 'Both are the same here' }),
+  purpose: oneOf([...PURPOSES], { description: 'Both have the same effect' }),
 })
 
 export const openAiFileOperations = resource('OpenAI', (api, context) => {
@@ -60,7 +60,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     id: 'listOpenaiFiles',
     summary: 'List uploaded files',
     query: LIST,
-    answers: { 200: ['Those of the page', listSchema(FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(FILE_SCHEMA)] },
     run({ request, query: { purpose = PURPOSE, ...sent } }) {
       requireFiles(context, request)
       const isOurs = PURPOSES.has(purpose)
@@ -72,9 +72,9 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   })
   api.post(ALL, {
     id: 'createOpenaiFile',
-    summary: 'Upload a file: the part "file" of a form, and the field "purpose"',
+    summary: 'Upload a file: a form with the part "file" and the field "purpose"',
     description:
-      'Purposes are `assistants` and `user_data`. Two files may have one name: in SQL the second is `name (2)`. A file that Eider cannot read is refused.',
+      'Purposes are `assistants` and `user_data`. Two files may have the same name; in SQL the second is `name (2)`. Unreadable files are refused.',
     takes: ['multipart/form-data'],
     form: UPLOAD,
     answers: {
@@ -98,7 +98,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   })
   api.get(`${ONE}/content`, {
     id: 'getOpenaiFileContent',
-    summary: 'Get an uploaded file as it was sent',
+    summary: 'Download an uploaded file',
     produces: 'application/octet-stream',
     answers: { 200: 'Its bytes' },
     run: ({ request, params }) =>
@@ -107,7 +107,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   api.delete(ONE, {
     id: 'deleteOpenaiFile',
     summary: 'Delete an uploaded file, and its documents in vector stores',
-    answers: { 200: ['It is deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED] },
     async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
       await context.deps.dropFile(file)

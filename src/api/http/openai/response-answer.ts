@@ -25,7 +25,7 @@ export function responseIdOf(traceId: string): string {
   return `resp_${traceId}`
 }
 
-/** The trace's id in the id of a response or of an item; null: it is none of ours. */
+/** The trace's id within the id of a response or item; null if this server did not make it. */
 export function traceIdIn(id: string): string | null {
   return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
 }
@@ -76,7 +76,7 @@ export function endOf(answer: Answer, output: readonly Item[]): object {
   }
 }
 
-/** Clients of this API insist on numbers: 0 where the provider did not count. */
+/** Clients of this API insist on numbers: 0 where tokens were not counted. */
 function usageOf(usage: TokenUsage | null) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {

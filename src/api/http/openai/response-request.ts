@@ -50,7 +50,7 @@ export interface ResponseAsked
     ChatAsked,
     'question' | 'history' | 'wishes' | 'answerForm' | 'streams' | 'withSteps' | 'ignored'
   > {
-  /** Of the knowledge bases to search, in the place of the agent's own data; missing: the agent's own. */
+  /** The knowledge bases to search instead of the agent's own data; missing: the agent's own. */
   readonly vectorStores?: readonly string[]
   readonly withResults: boolean
 }

@@ -53,9 +53,9 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   const { agents, traces } = context.deps
   api.post(ALL, {
     id: 'createResponse',
-    summary: 'Ask an agent, or knowledge bases by file_search',
+    summary: 'Ask an agent, or knowledge bases with file_search',
     description:
-      "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
+      "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`, and `read` for knowledge bases",
     needs: 'login',
     find: mayAsk,
     body: RESPONSE,
@@ -64,9 +64,9 @@ export const responseOperations = resource('OpenAI', (api, context) => {
         description: 'The response',
         schema: ANSWER,
         also: { 'text/event-stream': EVENT },
-        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },
-      404: 'No such model, knowledge base or response before',
+      404: 'Unknown model, knowledge base or previous response',
     },
     async run({ request, scope, body }) {
       const told = (itemId: string) => toldIn(context, scope.principal, itemId)
@@ -103,7 +103,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
   api.get(ONE, {
     id: 'getResponse',
-    summary: 'Get a response that is over',
+    summary: 'Get a finished response',
     needs: 'ask',
     answers: { 200: ['The response', ANSWER] },
     async run({ request, params, principal }) {
@@ -113,8 +113,8 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(ONE, {
     id: 'deleteResponse',
-    summary: 'Delete a response: the trace of its question',
-    description: 'A conversation that it belongs to stays',
+    summary: 'Delete a response, which is the trace of its question',
+    description: 'Its conversation stays',
     needs: 'admin',
     answers: { 200: ['What was deleted', DELETED] },
     async run({ params, principal }) {
@@ -125,7 +125,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** Who answers: the model's agent; with `file_search` from the knowledge bases that it names, whoever the model is. */
+/** The model's agent answers; with `file_search`, it answers from the knowledge bases named there. */
 function agentFor(
   context: RouteContext,
   principal: Principal,
@@ -229,7 +229,7 @@ async function requireTrace(
   return trace
 }
 
-/** The answer that a message's id stands for; null: it is none of ours. */
+/** The answer behind a message's id; null if this server did not make the id. */
 async function toldIn(
   context: RouteContext,
   principal: Principal,

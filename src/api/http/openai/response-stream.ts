@@ -143,7 +143,7 @@ export class ResponseEvents {
     return [{ type: 'response.output_text.delta', ...this.#textPlace(), delta, logprobs }]
   }
 
-  /** @param answer whose passages are told as results; null: it is not there yet */
+  /** @param answer whose passages are sent as results; null while the answer is missing */
   #closeEarlier(answer: Answer | null): readonly ResponseEvent[] {
     const events: ResponseEvent[] = []
     if (this.#thought !== null) {
@@ -156,7 +156,7 @@ export class ResponseEvents {
       events.push(this.#done(output_index, reasoningItem(item_id, text)))
       this.#thought = null
     }
-    // What was found is told when the answer has said what it leans on.
+    // Search results are sent once the answer has named its sources.
     const mayClose = answer !== null || !this.#terms.withResults
     if (this.#search !== null && mayClose) {
       const { index: output_index, queries } = this.#search
@@ -201,7 +201,7 @@ export async function wholeResponse(pieces: AsyncIterable<Piece>, terms: Respons
   return last?.response
 }
 
-/** Server-sent events with their numbers. A failure after the first is told as `error` and `response.failed`. */
+/** Server-sent events with their numbers. A failure after the first one is sent as `error` and `response.failed`. */
 export async function* responseEvents(
   pieces: AsyncIterable<Piece>,
   terms: ResponseTerms,

@@ -12,7 +12,7 @@ import { idOf } from './named-models.ts'
 import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
 
 export const STORE_FILE_SCHEMA = t.Object({
-  id: t.String({ description: 'The id of the document; `file-…` of an uploaded file' }),
+  id: t.String({ description: 'The id of the document; `file-…` for an uploaded file' }),
   object: t.Literal('vector_store.file'),
   vector_store_id: t.String(),
   created_at: t.Integer({ description: 'Seconds since 1970' }),
@@ -32,7 +32,7 @@ export const STORE_FILE_SCHEMA = t.Object({
       message: t.String(),
     }),
   ),
-  usage_bytes: t.Integer({ description: 'Of the vectors of its chunks' }),
+  usage_bytes: t.Integer({ description: 'Size of its chunks’ vectors' }),
   attributes: ATTRIBUTES_SCHEMA,
   chunking_strategy: SHOWN_CHUNKING_SCHEMA,
 })

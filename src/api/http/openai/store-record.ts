@@ -30,11 +30,13 @@ export const STORE_SCHEMA = t.Object({
   id: t.String({ description: 'project.knowledge_base' }),
   object: t.Literal('vector_store'),
   created_at: t.Integer({ description: 'Seconds since 1970' }),
-  last_active_at: t.Integer({ description: 'When its definition or documents changed last' }),
+  last_active_at: t.Integer({
+    description: 'Time of the last change to its definition or documents',
+  }),
   name: t.String(),
   description: orNull(t.String()),
   status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
-  usage_bytes: t.Integer({ description: 'Of its vectors' }),
+  usage_bytes: t.Integer({ description: 'Size of its vectors' }),
   file_counts: t.Object({
     in_progress: t.Integer(),
     completed: t.Integer({ description: 'Documents' }),

@@ -60,7 +60,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     summary: 'List the files of a vector store: the documents of the knowledge base',
     query: LIST,
     find: storeAt,
-    answers: { 200: ['Those of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ query: sent, signal, found: kb }) {
       const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
       return pageRecord(await storeFilesPage(context, order, signal))
@@ -70,10 +70,10 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'createVectorStoreFile',
     summary: 'Attach an uploaded file to a vector store',
     description:
-      'The file becomes one document, whose id is that of the file, in the background: get it to see whether it is there.',
+      'In the background, the file becomes one document with the file’s id. Get it to see its status.',
     find: readableFilesAt,
     body: ATTACH,
-    answers: { 200: ['The file, on its way', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
     async run({ body: sent, found: kb }) {
       const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
       const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
@@ -113,9 +113,9 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(ONE, {
     id: 'deleteVectorStoreFile',
-    summary: 'Take a file out of a vector store; the uploaded file stays',
+    summary: 'Detach a file from a vector store; the uploaded file stays',
     find: storeAt,
-    answers: { 200: ['It is out', DELETED], 409: 'It comes in with others at the moment' },
+    answers: { 200: ['Detached', DELETED], 409: 'The file is still being attached' },
     async run({ params, found: kb }) {
       const { file_id: id } = params
       const attached = attachedFiles(await attachments.of(kb)).get(id)
@@ -180,7 +180,7 @@ export function howToAttach(
 }
 
 const LIST = queryParameters(
-  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Those of a status' }) },
+  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )
 

@@ -74,7 +74,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     id: 'listVectorStores',
     summary: 'List knowledge bases as vector stores',
     query: PAGE,
-    answers: { 200: ['Those of the page', listSchema(STORE_SCHEMA)] },
+    answers: { 200: ['The items of the page', listSchema(STORE_SCHEMA)] },
     async run({ query, snapshot, principal, signal }) {
       const kbs = snapshot.knowledgeBases
         .filter(({ projectName }) => mayName(principal, projectName))
@@ -92,12 +92,12 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     id: 'createVectorStore',
     summary: 'Create a knowledge base as a vector store',
     description:
-      'The id is made of the name: letters, digits, `_` and `-` of it, and a number where it is taken. A name `project.name` creates it in that project, any other in the default one.',
+      'The id is derived from the name: its letters, digits, `_` and `-`, with a number if it is taken. A name `project.name` creates it in that project, other names in the default one.',
     body: CREATE,
     answers: {
       200: ['The vector store', STORE_SCHEMA],
       400: 'A field is wrong',
-      404: 'No such file',
+      404: 'Unknown file',
     },
     async run({ body: sent, principal, signal }) {
       refuseExpiry(sent.expires_after)
@@ -121,7 +121,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   })
   api.post(ONE, {
     id: 'modifyVectorStore',
-    summary: 'Change name or metadata of a vector store; its id stays',
+    summary: 'Change the name or metadata of a vector store; its id stays',
     body: MODIFY,
     answers: { 200: ['The vector store', STORE_SCHEMA] },
     find: storeAt,
@@ -140,7 +140,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   api.delete(ONE, {
     id: 'deleteVectorStore',
     summary: 'Delete a vector store and its documents; uploaded files stay',
-    answers: { 200: ['It is deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED] },
     find: storeAt,
     async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
@@ -209,7 +209,7 @@ const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_
 
 const ID_CHARS_MAX = 80
 
-/** What can stand in a path as it is. */
+/** Text that can be used in a path unescaped. */
 function idNameOf(name: string): string {
   const plain = name
     .toWellFormed()
@@ -233,7 +233,7 @@ const BODY_SCHEMA = open({
   ranking_options: maybe(
     open({
       ranker: maybe(t.String(), {
-        description: '`none` leaves the reranking model of the knowledge base out',
+        description: '`none` turns off the knowledge base’s reranking model',
       }),
       score_threshold: maybe(t.Number({ minimum: 0, maximum: 1 })),
       hybrid_search: maybe(
@@ -244,7 +244,7 @@ const BODY_SCHEMA = open({
       ),
     }),
   ),
-  rewrite_query: maybe(t.Boolean(), { description: 'Taken, and searches are not rewritten' }),
+  rewrite_query: maybe(t.Boolean(), { description: 'Accepted without effect' }),
 })
 const BODY = bodySchema(BODY_SCHEMA)
 
@@ -271,7 +271,7 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
     summary: 'Search a vector store',
     needs: 'read',
     body: BODY,
-    answers: { 200: ['The best chunks, the best first', ANSWER], 400: 'A field is wrong' },
+    answers: { 200: ['The best chunks, best first', ANSWER], 400: 'A field is wrong' },
     find: storeAt,
     async run({ found: kb, snapshot, principal, signal, body: sent }) {
       const queries = [...new Set([sent.query].flat())]

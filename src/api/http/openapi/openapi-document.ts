@@ -10,25 +10,25 @@ const OPENAPI_VERSION = '3.1.2'
 const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 
 - Bodies are JSON, in UTF-8, unless an operation says otherwise.
-- Where the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
-- Whatever fails is answered as \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` tells a
-  statement that failed with status 200 and \`type: "error"\`.
+- If the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
+- A failed request gets \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` answers a failed
+  statement with status 200 and \`type: "error"\`.
 - Times are UTC, as \`2026-04-30 12:00:00.000000\`.
-- Clients ignore fields that they do not know: later versions add some.`
+- Clients should ignore unknown fields: later versions add some.`
 
 /** The names in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   project_name: t.String({ description: 'The project, in any case', examples: ['mindsdb'] }),
   knowledge_base_name: t.String({ description: 'The knowledge base', examples: ['teas'] }),
   document_id: t.String({
-    description: 'The id of the document, as it was inserted; encoded where it holds "/"',
+    description: 'The document’s id as inserted, URL-encoded',
     examples: ['1'],
   }),
   agent_name: t.String({ description: 'The agent, in any case', examples: ['sommelier'] }),
-  conversation_id: t.String({ description: 'The id that the first answer brought' }),
+  conversation_id: t.String({ description: 'The id from the first answer' }),
   trace_id: t.String({ description: '`trace_id` of the answer' }),
   job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
-  job_name: t.String({ description: 'The job that runs by itself', examples: ['nightly'] }),
+  job_name: t.String({ description: 'The scheduled job', examples: ['nightly'] }),
   file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
   view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
   key_id: t.Integer({ description: '`id` of the key' }),
@@ -72,16 +72,16 @@ export function openApiDocument(operations: readonly Operation[], version: strin
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token of `login`, or a key. Without a login on loopback none is needed',
+          description: 'The token from `login`, or a key. Not needed on a server without a login',
         },
       },
       headers: {
         RequestId: {
-          description: 'The id of the request in the logs: what it sent by this name, or a new one',
+          description: 'The request’s id in the logs: the one it sent in this header, or a new one',
           schema: { type: 'string' },
         },
         RetryAfter: {
-          description: 'After how many seconds it is worth trying again, where it is',
+          description: 'Seconds to wait before a retry, if one makes sense',
           schema: { type: 'integer' },
         },
       },
@@ -168,7 +168,7 @@ function takenSchema(
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
   const { properties = {}, required } = fields as FormFields
-  const files = { ...file, description: 'A file, with its name; several are several parts' }
+  const files = { ...file, description: 'A file with its name; send several as several parts' }
   return {
     type: 'object',
     properties: { file: files, ...properties },
@@ -184,7 +184,7 @@ interface FormFields {
 /** JSON is one of the files, too. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
-  return { anyOf: [schema, { description: 'Any other JSON is a file itself' }] }
+  return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }
 }
 
 /** How a route tells what went wrong. */
@@ -203,9 +203,11 @@ function expectedFailures(declared: Operation): Record<string, string> {
   const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined
   return {
-    ...(hasBody || query !== undefined ? { 400: 'Something in the request is wrong' } : {}),
-    ...(needs === 'nothing' ? {} : { 401: 'A login is needed', 403: 'The caller may not do this' }),
-    ...(path.includes(':') ? { 404: 'What the path names does not exist' } : {}),
+    ...(hasBody || query !== undefined ? { 400: 'The request is invalid' } : {}),
+    ...(needs === 'nothing'
+      ? {}
+      : { 401: 'A login is required', 403: 'The caller may not do this' }),
+    ...(path.includes(':') ? { 404: 'The resource does not exist' } : {}),
     ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
     ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
   }
@@ -223,7 +225,7 @@ function responsesOf(declared: Operation, named: Map<string, JsonSchema>) {
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })
-  const other = { description: 'What else went wrong', headers: FAILURE_HEADERS, content: failure }
+  const other = { description: 'Any other failure', headers: FAILURE_HEADERS, content: failure }
   return { ...Object.fromEntries(responses), default: other }
 }
 

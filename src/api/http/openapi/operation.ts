@@ -10,31 +10,30 @@ export const OPENAPI_PATH = '/openapi.json'
 
 export const TAGS = {
   Projects:
-    'Namespaces of knowledge bases, agents, views and tables. There is one at first, `mindsdb`. A key may be limited to some of them; it sees the others as if they did not exist.',
+    'Namespaces of knowledge bases, agents, views and tables. The first one is `mindsdb`. A key may be limited to some projects; for it, the others do not exist.',
   'Knowledge bases':
-    'Documents that can be searched by meaning and by keywords. `updateKnowledgeBase` stores rows, files and addresses; they are split into chunks and embedded. `searchKnowledgeBase` finds them, with filters on their metadata.',
+    'Documents that you can search by meaning and by keywords. `updateKnowledgeBase` stores rows, files and web pages, which are chunked and embedded. `searchKnowledgeBase` finds them, with filters on their metadata.',
   Documents:
-    'What is stored in a knowledge base, document by document. Lists come in pages: send `next` of one as `cursor` of the following. Changing metadata embeds nothing again.',
+    'Single documents of a knowledge base. Lists have pages: send `next` of one page as `cursor` of the next. Changing metadata does not embed anything.',
   Agents:
-    'Models with instructions and with the data that they may read. `askAgent` answers as a whole, `streamAgent` piece by piece, both with citations. What an agent may read is its own right, whoever asks it.',
+    'Models with an instruction and with data to read. `askAgent` returns a whole answer, `streamAgent` streams it, both with citations. An agent reads its own data, with its own rights, for everyone who may ask it.',
   Traces:
-    'What questions to agents left behind: steps, times, tokens, cost, feedback. They hold what the agent read, so that they are shown to those who may ask it.',
-  Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it. Jobs of a project run by themselves, by their schedules; each run is a job of the list.',
+    'The record of each question to an agent: steps, times, tokens, cost and feedback. Traces show what the agent read, so only callers who may ask it see them.',
+  Jobs: 'Background work: watch its progress, cancel and continue it. The jobs of a project are schedules; each of their runs is a job in the list.',
   Files:
-    'Uploaded files; SQL reads them as `files.<name>`. Tables, documents and archives are recognised by their content. What is said about a file beside its bytes has a say in how it is read.',
+    'Uploaded files, which SQL reads as `files.<name>`. Tables, documents and archives are recognised by their content; options sent with a file override that.',
   Sources:
-    'What knowledge bases are kept in step with: folders, sites, files, queries. A run stores what is new, replaces what has changed and deletes what is gone.',
-  SQL: 'One statement per request, in DuckDB\'s dialect. A statement that fails is answered with status 200 and `type: "error"`, as existing clients expect. One SELECT may stand in an address, for notebooks and shared links.',
-  MCP: 'The Model Context Protocol, for programs with models of their own. They search, read, query and ask agents by its tools. Use a client of the protocol rather than these operations.',
+    'Folders, sites, files and queries that knowledge bases sync with. A run stores new documents, replaces changed ones and deletes removed ones.',
+  SQL: 'One statement per request, in DuckDB\'s dialect. A failed statement has status 200 and `type: "error"`, as existing clients expect. A single SELECT can also be sent in a URL, for notebooks and shared links.',
+  MCP: 'The Model Context Protocol, for programs with their own models: its tools search, read, query and ask agents. Use a client of the protocol rather than these operations.',
   Databases:
-    'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are other databases, which statements read beside those of Eider.',
+    'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are remote databases whose tables work next to those of Eider.',
   OpenAI:
-    "OpenAI's API: agents and knowledge bases as models, vector stores and files. Its official clients work with the base URL of this server and `/v1`. Errors have that API's own form.",
-  Views: 'Named SELECT statements. They are read as tables are, by whoever may read them.',
-  Backups:
-    'Copies of everything that is stored, made while the server runs. They hold what every project holds.',
+    "OpenAI's API: agents and knowledge bases as models, vector stores and files. Its official clients work with the base URL of this server and `/v1`. Errors have OpenAI's form.",
+  Views: 'Named SELECT statements, read like tables.',
+  Backups: 'Copies of all data, made while the server runs.',
   Access:
-    'Keys and users: who may come in, and what they may do. A key is shown once, when it is made. The audit log tells what was changed by whom.',
+    'Keys and users: who may log in, and what they may do. A key is shown only once, when it is created. The audit log shows who changed what.',
   Server: 'Login, health checks and version. Health checks need no login.',
 } as const
 
@@ -200,7 +199,7 @@ function operationOf<P extends string, Query, Body, Found>(
         found = find?.(place())
       }
       const given = { ...place(), scope, signal, query, body, found }
-      // What is not declared is not read by `run`.
+      // `run` sees declared parameters only.
       const result = await run(given as typeof given & Read<Query, Body, Found>)
       if (result instanceof Response) return result
       if (result === undefined) return new Response(null, { status: 204 })

@@ -1,4 +1,4 @@
-/** The pages under `/docs`: made when somebody asks for them first. */
+/** The pages under `/docs`, made on their first request. */
 
 import { readdir } from 'node:fs/promises'
 import { ERRORS } from '../../../core/errors.ts'
@@ -12,7 +12,7 @@ export interface DocFile {
 
 const HTML = 'text/html; charset=utf-8'
 
-/** Addresses that are no files. */
+/** Addresses that are not files. */
 const START = ''
 const READER = 'api'
 /** The page whose table holds the error codes. */
@@ -34,7 +34,10 @@ export class DocPages {
     return new DocPages(files, markdownPage(text, linkOver(files, INDEX_FILE)))
   }
 
-  /** @param slug what comes after `/docs/`; '': the start page. @returns what makes it; undefined: there is no such page */
+  /**
+   * @param slug the path after `/docs/`; '' for the start page. @returns what makes the page, or undefined for an unknown
+   * page
+   */
   find(slug: string): (() => Promise<DocFile>) | undefined {
     const isKnown = [START, READER, SEARCH].includes(slug) || this.#files.has(slug)
     return isKnown ? () => this.#make(slug) : undefined
@@ -141,7 +144,7 @@ function errorList(): string {
 <ul class="plain" tabindex="0" aria-label="Error codes">${items.join('\n')}</ul></details>`
 }
 
-/** Its rows can be linked to, by the code that stands first in them. */
+/** Its rows can be linked to by the code in their first cell. */
 function withCodeIds(html: string): string {
   return html.replace(/<tr>(\s*<td><code>([a-z_]+)<\/code><\/td>)/g, (row, cells, code) => {
     return Object.hasOwn(ERRORS, code) ? `<tr id="${code}">${cells}` : row
@@ -184,7 +187,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-/** Of a file that is no page; undefined: it is one, or nothing that is shown. */
+/** The content type of a file that is not a page; undefined for pages and for files that are not shown. */
 export function typeOf(name: string): string | undefined {
   return FILE_TYPES[name.slice(name.lastIndexOf('.') + 1)]
 }

@@ -6,7 +6,7 @@ import { TokenBucket } from '../../../core/runtime/token-bucket.ts'
 
 /** The other end of a connection. */
 export interface Peer {
-  /** `unknown` where there is no connection. */
+  /** `unknown` without a connection. */
   readonly address: string
   readonly port: number
 }

@@ -8,7 +8,7 @@ const CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
 export const PROBLEM = t.Object(
   {
-    type: t.String({ description: 'Where the code is explained', format: 'uri-reference' }),
+    type: t.String({ description: 'The documentation of the code', format: 'uri-reference' }),
     title: t.String(),
     status: t.Integer({ minimum: 400, maximum: 599 }),
     detail: t.String({ description: 'What is wrong, and what to do' }),
@@ -57,7 +57,7 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   return new Response(JSON.stringify(body), { status, headers })
 }
 
-/** The failure of a request. Once the request is aborted, whatever is thrown comes of that and is not a bug. */
+/** The failure of a request. Once the request is aborted, every error comes from that and is not a bug. */
 export function requestError(error: unknown, signal: AbortSignal): AppError {
   if (error instanceof AppError || !signal.aborted) return toAppError(error)
   if (signal.reason instanceof AppError) return signal.reason
@@ -73,7 +73,7 @@ export function failureResponseAt(path: string, error: AppError, nowMs: number):
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
 
-export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that API tells it', {
+export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s form', {
   error: t.Object({
     message: t.String(),
     type: t.String(),

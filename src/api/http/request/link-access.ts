@@ -7,7 +7,7 @@ import type { RouteContext } from './route-context.ts'
 export const SQL_PATH = '/api/sql/query'
 
 /**
- * Who makes a request whose address holds a key; undefined: no key stands there, or none that may.
+ * The principal of a request with a key in its address; undefined without a key that may be used so.
  * @throws AppError `url_key_refused`, `unauthorized`, `rate_limited`
  */
 export function linkIdentity(
@@ -24,7 +24,7 @@ export function linkIdentity(
   const identity = authentication.identifyByKey(key)
   const { scopes } = identity.principal
   if (scopes.size === 1 && scopes.has('read')) return identity
-  const detail = 'In an address may stand only a key whose one scope is "read"'
+  const detail = 'Only a key with the single scope "read" may be part of an address'
   throw new AppError('url_key_refused', `${detail}; ${instead}, or make such a key`)
 }
 
@@ -35,11 +35,11 @@ function keyInAddress({ method, url }: Request): string | undefined {
 }
 
 /**
- * Refuses a statement in an address that a page of another site opens, embeds or links to: it would run as whoever is
- * logged in there, or on the machine of whoever reads that page. Browsers say in `Sec-Fetch-Site` who asks: `none` is
- * somebody who typed the address or opened a bookmark. They leave it out where the connection is not safe (plain HTTP to
- * another machine); there the cookie alone does not count. Programs send none of all this, and need none. Who sends a key or
- * a token has it: a page that knows no more than the address has not.
+ * Refuses a statement in an address that a page of another site opens, embeds or links to: it would run with the rights of
+ * the user who is logged in there, or on the machine of the person who reads that page. Browsers send in `Sec-Fetch-Site`
+ * where a request comes from: `none` is an address that was typed or bookmarked. They leave it out on unsafe connections
+ * (plain HTTP to another machine); there the cookie alone does not count. Programs send none of this and need none. A
+ * request with a key or token passes: a page that knows only the address has neither.
  * @throws AppError `forbidden_origin`
  */
 export function refuseForeignLink(request: Request, { isOn }: Authentication): void {

@@ -56,10 +56,10 @@ export interface RouteContext {
   readonly authentication: Authentication
   /** Everything that has a name, as of the last committed change. */
   readonly snapshot: () => CatalogSnapshot
-  /** The same as whoever makes the request sees it. */
+  /** The same, as the requesting principal sees it. */
   readonly snapshotFor: (request: Request) => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
-  /** What is under way, and what was answered last. */
+  /** Running requests, and the last ones answered. */
   readonly requests: Pick<RunningRequests, 'list' | 'recent' | 'bodyTurn'>
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
@@ -71,7 +71,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly version: string
     readonly bodyBytesMax: number
     readonly fileBytesMax: number
-    /** Whether a key that may read and nothing else may stand in the address of a statement. */
+    /** Whether a read-only key may be part of a statement's address. */
     readonly urlKeys: boolean
     /** True where the server listens on this machine only. */
     readonly isLoopback: boolean

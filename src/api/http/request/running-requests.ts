@@ -16,9 +16,9 @@ export interface LogEntry {
   /** From the request's arrival to the last byte of its answer. */
   readonly ms: number
   readonly requestId: string
-  /** Of the error that it was answered with; null: none. Rows of a statement that failed are an answer, too. */
+  /** The error code of its answer; null: none. Rows of a statement that failed are an answer, too. */
   readonly code: ErrorCode | null
-  /** Who made it; null: nobody was logged in, or nobody needed to be. */
+  /** Who made it; null if no login was needed or used. */
   readonly principal: string | null
 }
 
@@ -53,7 +53,7 @@ export interface RecentRequest extends LogEntry {
   readonly isFromPage: boolean
 }
 
-/** The requests that were answered last, for whoever looks after the server. Its log has all. */
+/** The last requests answered, for the administrator. The log has all of them. */
 export class RecentRequests {
   readonly #ring: RecentRequest[] = []
   #next = 0
@@ -76,7 +76,7 @@ function keptPath(path: string): string {
   return isLong ? `${kept}…` : kept
 }
 
-/** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
+/** The running requests: each gets its scope, one line in the log and, in every case, an answer. */
 export class RunningRequests {
   readonly #deps: RequestDeps
   readonly #arrivals: Arrivals
@@ -182,7 +182,7 @@ export class RunningRequests {
     if (this.#running.size === 0) this.#onIdle()
   }
 
-  /** Resolves when nothing is under way: at the latest after `graceMs` and a second for aborted requests to end. */
+  /** Resolves when no request is running: at the latest after `graceMs` and a second for aborted requests to end. */
   async drain(graceMs: number): Promise<void> {
     this.#isStopping = true
     const idle = new Promise<void>((resolve) => {
@@ -236,7 +236,7 @@ export class RequestScope {
   readonly path: string
   /** The pattern of its path; known before its route runs. */
   route = 'unknown'
-  /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
+  /** The client's network address, or that of the proxy in front; `unknown` without a connection. */
   readonly address: string
   /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
   principal: Principal = ANYONE

@@ -2,7 +2,7 @@
 
 import { type Static, type TSchema, t } from 'elysia'
 
-/** What a schema describes, as code makes it: nobody changes a record. */
+/** A schema as code creates it; records are never changed. */
 export type Wire<S extends TSchema> = Frozen<Static<S>>
 
 type Frozen<T> = T extends readonly (infer One)[]
@@ -77,8 +77,8 @@ interface SchemaWords {
 }
 
 /**
- * A schema that checks loosely, since whoever reads the value further on has better words for what is wrong in it, and
- * what the value is: that stands in the document.
+ * A schema that checks loosely, because a later reader of the value gives better error messages. The OpenAPI document
+ * describes the actual value.
  */
 export function documentedAs<S extends TSchema>(checked: S, shape: TSchema): S {
   return { ...checked, [DOCUMENTED]: shape }

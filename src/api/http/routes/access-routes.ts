@@ -45,9 +45,9 @@ const CREATE_KEY = bodySchema(
     name: t.String({ description: 'What the key is for; unique', examples: ['notebook'] }),
     scopes: t.Array(t.String({ enum: [...SCOPES] }), { examples: [['read', 'ask']] }),
     projects: t.Optional(KEY_PROJECTS),
-    expires_at: maybe(t.String(), { description: 'UTC unless it says otherwise' }),
+    expires_at: maybe(t.String(), { description: 'A date or time, UTC by default' }),
     requests_per_minute: maybe(t.Integer({ minimum: 0 }), {
-      description: '0: without a limit; null: as EIDER_KEY_REQUESTS_PER_MINUTE says',
+      description: '0: unlimited; null: EIDER_KEY_REQUESTS_PER_MINUTE',
     }),
   }),
   limits,
@@ -56,7 +56,7 @@ const CREATE_KEY = bodySchema(
 const KEY_FIELDS = {
   id: t.Integer(),
   name: t.String(),
-  prefix: t.String({ description: 'The beginning of the key, to know it by' }),
+  prefix: t.String({ description: 'The start of the key, to recognize it' }),
   scopes: t.Array(SCOPE),
   projects: KEY_PROJECTS,
   requests_per_minute: orNull(t.Integer()),
@@ -82,7 +82,7 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
   api.post('/api/keys', {
     id: 'createKey',
     summary: 'Create a key',
-    description: 'Its text is in `key` of this answer and nowhere else: keep it now.',
+    description: '`key` has its text, which is shown only this once: copy it now.',
     needs: 'admin',
     body: CREATE_KEY,
     answers: { 201: ['The key, shown this once', NEW_KEY], 409: 'The name is already in use' },
@@ -94,7 +94,7 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
   })
   api.delete('/api/keys/:key_id', {
     id: 'deleteKey',
-    summary: 'Revoke a key at once',
+    summary: 'Revoke a key',
     needs: 'admin',
     async run({ params: { key_id: id }, principal, scope }) {
       const found = visibleKeys(principal, keys).find((key) => String(key.id) === id)
@@ -136,7 +136,7 @@ export const USER = t.Object({
   created_at: orNull(t.String()),
   updated_at: orNull(t.String()),
 })
-const ofSettings = { 409: 'The user of the settings is changed there' }
+const ofSettings = { 409: 'The user of the settings can only be changed there' }
 
 const userRecord = recordOf<ListedUser>()(USER, { projects: (user) => user.namespaces })
 
@@ -169,7 +169,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   api.patch(ONE_USER, {
     id: 'changeUser',
     summary: 'Change the password, the role or the projects of a user',
-    description: 'All of it holds at once. Another password ends the sessions of the user.',
+    description: 'Takes effect at once. A new password ends the user’s sessions.',
     needs: 'admin',
     find: userAt,
     body: CHANGE,
@@ -194,13 +194,13 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   })
   api.post('/api/password', {
     id: 'changeOwnPassword',
-    summary: 'Change the own password',
-    description: 'It ends the sessions of the user; the answer has a token for a new one.',
+    summary: 'Change your own password',
+    description: 'Ends all your sessions; the answer has a token for a new one.',
     needs: 'login',
     body: OWN_PASSWORD,
     answers: {
       200: ['A new token', t.Object({ token: t.String() })],
-      401: 'The current password is another one',
+      401: 'The current password is wrong',
       ...ofSettings,
     },
     async run({ request, body, principal, scope, signal }) {
@@ -221,11 +221,11 @@ interface UserPlace {
 const charsMax = 1_000
 
 const AUDIT = queryParameters({
-  ...paging('Entries of a page'),
-  principal: text({ description: 'The name of the user or key that did it', charsMax }),
+  ...paging('Entries per page'),
+  principal: text({ description: 'The name of the user or key', charsMax }),
   action: text({ description: '`createKey`, `DROP KNOWLEDGE_BASE`, `login`', charsMax }),
   outcome: text({ description: '`ok`, or the code of an error', charsMax }),
-  from: moment({ description: 'Not before this' }),
+  from: moment({ description: 'At or after this' }),
   to: moment({ description: 'Before this' }),
 })
 
@@ -254,11 +254,11 @@ const auditRecord = recordOf<AuditRecord>()(AUDIT_RECORD, {
 export const auditOperations = resource('Access', (api, { deps }) => {
   api.get('/api/audit', {
     id: 'listAuditLog',
-    summary: 'List what was changed by whom, the newest first',
-    description: 'Names only, never what a statement or a body said.',
+    summary: 'List the audit log, newest first',
+    description: 'Names only, never the content of statements or bodies.',
     needs: 'admin',
     query: AUDIT,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', AUDIT_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', AUDIT_LIST] },
     async run({ query: { limit, cursor, ...filter }, principal }) {
       if (principal.namespaces !== null) {
         const message = 'The audit log is for admins who are not limited to projects'

@@ -66,7 +66,7 @@ const DEFINITION = {
 const CREATE = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
 const UPDATE = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
 
-const VERSION_HEADER = { ETag: 'Another one after each change; for If-Match' }
+const VERSION_HEADER = { ETag: 'The version of the agent, for If-Match' }
 const SAVED = { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER }
 
 export const agentOperations = resource('Agents', (api, { deps }) => {
@@ -103,8 +103,10 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
   api.put(ONE, {
     id: 'updateAgent',
-    summary: 'Update an agent: fields that are not sent stay',
-    headers: { 'If-Match': 'The ETag of the agent as you read it: another one is not changed' },
+    summary: 'Update an agent; fields that are not sent stay',
+    headers: {
+      'If-Match': 'The ETag of the agent as you read it; a changed agent is not overwritten',
+    },
     find({ request, ...place }) {
       const agent = agentToAlter(place)
       requireVersion(agent, request.headers.get('if-match'))
@@ -114,7 +116,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     answers: {
       200: SAVED,
       400: 'No such agent: PUT never creates',
-      412: 'The agent was changed since; nothing was saved',
+      412: 'The agent has changed since; nothing was saved',
     },
     async run({ request, found, body: { agent: sent }, principal }) {
       const agent = await alterAgent(found, sent, deps.catalogFor(principal), (stored) => {
@@ -125,16 +127,16 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
   api.post(`${ONE}/probe`, {
     id: 'probeAgent',
-    summary: "Try an agent's model: one tiny call; its URL, status, cause and next step",
+    summary: "Test an agent's model with one tiny call",
     find: agentAt,
-    answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
+    answers: { 200: ['The result of the call, also of a failed one', AGENT_PROBE] },
     run: ({ request, found: agent }) => deps.probeAgent(agent, request.signal),
   })
   api.post('/api/agents/probe', {
     id: 'probeNewAgent',
-    summary: 'Try the model of an agent before it is created: one tiny call',
+    summary: 'Test a model with one tiny call, before creating the agent',
     body: UPDATE,
-    answers: { 200: ['What the call has shown, also where it failed', AGENT_PROBE] },
+    answers: { 200: ['The result of the call, also of a failed one', AGENT_PROBE] },
     async run({ request, body: { agent: sent }, principal }) {
       const model = await modelToTry(sent, deps.catalogFor(principal))
       return deps.probeAgent({ model }, request.signal)
@@ -159,7 +161,7 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
     answers: {
       200: ['The answer', ANSWER],
       409: 'The conversation has a question running, or is full',
-      504: 'Out of time',
+      504: 'Timeout',
     },
     async run(call) {
       return answerRecord(await agents.complete(questionOf(call), call.signal))
@@ -201,12 +203,12 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   }
   api.get(RUNS, {
     id: 'listRunningQuestions',
-    summary: 'List the questions that are being answered or wait',
+    summary: 'List running and waiting questions',
     description:
-      'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
-      'the steps so far, the seconds since it was asked, and the model',
+      'Each with its trace_id, agent and project, the start of the question, its state (waiting, running), ' +
+      'the steps so far, the seconds since it was asked, and the model.',
     needs: 'ask',
-    answers: { 200: ['The questions, the oldest first', t.Array(RUNNING_QUESTION)] },
+    answers: { 200: ['The questions, oldest first', t.Array(RUNNING_QUESTION)] },
     run({ principal }) {
       requireScope(principal, 'read')
       return runsOf(principal).map(runRecord)
@@ -214,9 +216,9 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   })
   api.delete(`${RUNS}/:trace_id`, {
     id: 'cancelQuestion',
-    summary: 'Cancel a question: its stream ends with an error',
+    summary: 'Cancel a question',
     description:
-      'Ends the model call and the running SQL. The client that asked gets the error "cancelled"',
+      'Ends the model call and the running SQL. The question’s client gets the error "cancelled"',
     needs: 'ask',
     run({ principal, params: { trace_id: id } }) {
       if (!runsOf(principal).some(({ traceId }) => traceId === id)) throw runNotFound(id)

@@ -22,18 +22,18 @@ import { type At, agentAt } from './place-finders.ts'
 
 const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
 const ONE = `${ALL}/:conversation_id` as const
-const PAGING = queryParameters(paging('Items of a page'))
-const BUSY = { 409: 'One of its questions is being answered' }
+const PAGING = queryParameters(paging('Items per page'))
+const BUSY = { 409: 'One of its questions is running' }
 
 export const conversationOperations = resource('Agents', (api, context) => {
   const { conversations } = context.deps
   api.get(ALL, {
     id: 'listConversations',
-    summary: 'List the conversations with an agent that are kept, the one asked last first',
+    summary: 'List an agent’s conversations, most recent first',
     needs: 'ask',
     query: PAGING,
     find: readableAgentAt,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', CONVERSATION_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', CONVERSATION_LIST] },
     async run({ principal, query, found: agent }) {
       const asker = askerOf(principal)
       const { items, next } = await conversations.list(agent, pageBefore(query), asker)
@@ -42,12 +42,12 @@ export const conversationOperations = resource('Agents', (api, context) => {
   })
   api.get(ONE, {
     id: 'getConversation',
-    summary: 'Get a conversation: its newest turns, the oldest of them first',
+    summary: 'Get a conversation with its latest turns, in order',
     needs: 'ask',
     query: PAGING,
     find: readableAgentAt,
     answers: {
-      200: ['The conversation, next (the cursor of the turns before, or null)', CONVERSATION],
+      200: ['The conversation, next (the cursor of earlier turns, or null)', CONVERSATION],
     },
     async run({ params: { conversation_id: id }, principal, query, found: agent }) {
       const page = pageBefore(query)
@@ -56,9 +56,9 @@ export const conversationOperations = resource('Agents', (api, context) => {
   })
   api.get(`${ONE}/stream`, {
     id: 'watchConversation',
-    summary: 'Watch the question of a conversation that is being answered, from its beginning',
+    summary: 'Watch the running question of a conversation',
     description:
-      'The events of its stream with at_ms, milliseconds since it was asked. Leaving does not end it',
+      'All events of its stream, with at_ms, milliseconds since it was asked. Leaving does not cancel it',
     needs: 'ask',
     produces: 'text/event-stream',
     find: readableAgentAt,
@@ -73,7 +73,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
   api.delete(ONE, {
     id: 'deleteConversation',
     summary: 'Delete a conversation',
-    description: 'Traces of its questions stay',
+    description: 'The traces of its questions stay',
     needs: 'ask',
     find: agentAt,
     answers: BUSY,
@@ -83,8 +83,8 @@ export const conversationOperations = resource('Agents', (api, context) => {
   })
   api.delete(`${ONE}/turns/:trace_id`, {
     id: 'deleteTurns',
-    summary: 'Delete a turn of a conversation and those after it, to ask otherwise',
-    description: 'Of the first turn: the conversation. Traces stay',
+    summary: 'Delete a turn of a conversation and all later ones',
+    description: 'Deleting the first turn deletes the conversation. Traces stay',
     needs: 'ask',
     find: agentAt,
     answers: BUSY,

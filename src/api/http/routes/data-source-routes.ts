@@ -60,20 +60,20 @@ const CHANGE = bodySchema(
     check_connection: CHECKED,
   }),
 )
-/** The parameters stand beside the engine. */
+/** The parameters are next to the engine. */
 const STATUS = bodySchema(open({ engine: t.String() }))
 
 export const dataSourceOperations = resource('Databases', (api, context) => {
   const { catalog: deps } = context.deps
   api.post(ALL, {
     id: 'createDatabase',
-    summary: 'Make a database known',
+    summary: 'Connect a database',
     description:
-      'Nothing connects, unless `check_connection` is true: where that fails, the answer is `{"status": "connection_error", "detail"}` and nothing is made.',
+      'Stores the connection without testing it. With `check_connection`, a failure returns `{"status": "connection_error", "detail"}` and stores nothing.',
     needs: 'admin',
     body: CREATE,
     answers: {
-      200: ['It does not answer; nothing was made', CONNECTION_FAILURE],
+      200: ['It does not answer; nothing was stored', CONNECTION_FAILURE],
       201: ['The database', DATABASE],
       409: 'The name is already in use',
     },
@@ -89,7 +89,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   })
   api.post(`${ALL}/status`, {
     id: 'checkNewDatabase',
-    summary: 'Check the connection to a database that is not known',
+    summary: 'Test a connection before storing it',
     needs: 'admin',
     body: STATUS,
     answers: { 200: ['Whether it answers', CONNECTION_STATUS] },
@@ -124,8 +124,8 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   }
   api.put(ONE, {
     id: 'putDatabase',
-    summary: 'Change a database, or make it known',
-    description: 'Parameters that are named change, null removes them, others stay.',
+    summary: 'Change or connect a database',
+    description: 'Changes the given parameters; null removes one, others stay.',
     needs: 'admin',
     body: CHANGE,
     answers: { 200: ['The changed database', DATABASE], 201: ['The new database', DATABASE] },
@@ -141,8 +141,8 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   })
   api.delete(ONE, {
     id: 'deleteDatabase',
-    summary: 'Forget a database, or delete a project',
-    description: 'What was stored of its rows stays.',
+    summary: 'Disconnect a database, or delete a project',
+    description: 'Copied rows stay.',
     needs: 'admin',
     answers: { 409: 'A job or a source reads it' },
     async run({ params, snapshot }) {
@@ -153,9 +153,9 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   })
   api.post(`${ONE}/check`, {
     id: 'checkDatabase',
-    summary: 'Check the connection to a database',
+    summary: 'Test the connection to a database',
     needs: 'admin',
-    answers: { 200: ['Whether it answers, and what is wrong', DATABASE_CHECK] },
+    answers: { 200: ['Whether it answers, and the error', DATABASE_CHECK] },
     async run({ params, snapshot, signal }) {
       const source = requireDataSource(snapshot, params.database_name)
       return checkRecord(await checkDatabase(source, deps, signal))
@@ -217,7 +217,7 @@ async function requireConnection(
   throw new AppError('invalid_database', check.errorMessage, { title: 'Connection error' })
 }
 
-/** Of what is not stored yet, under an id that nothing has. */
+/** For an unsaved source, under an id that none has. */
 async function checkDraft(
   context: RouteContext,
   draft: DataSourceDraft,
@@ -233,7 +233,7 @@ async function checkDraft(
   }
 }
 
-/** The rows of a statement of ours. */
+/** The rows of a statement that the server wrote itself. */
 export async function rowsOf(
   context: RouteContext,
   request: Request,

@@ -31,7 +31,7 @@ import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
 const ONE = queryParameters(
   {
     check_connection: truth({
-      description: 'Connects to a data source, and tells by `connection_status` whether that works',
+      description: 'Connects to a data source and reports the result in `connection_status`',
       isLenient: true,
     }),
   },
@@ -40,7 +40,7 @@ const ONE = queryParameters(
 const TREE = queryParameters(
   {
     all_schemas: truth({
-      description: 'Of a data source, the tables of its other schemas, too',
+      description: 'For a data source, also the tables of its other schemas',
       isLenient: true,
     }),
   },
@@ -147,7 +147,9 @@ export const databaseOperations = resource('Databases', (api, context) => {
   api.get('/api/sql/list_databases', {
     id: 'listDatabaseTables',
     summary: 'List the databases with their tables',
-    answers: { 200: ['The databases; one that does not answer has no tables', DATABASE_TABLES] },
+    answers: {
+      200: ['The databases; one that does not answer is listed without tables', DATABASE_TABLES],
+    },
     async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
       const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)

@@ -61,10 +61,10 @@ export const docsOperations = resource('Server', (api) => {
   const about = { needs: 'nothing', produces: 'text/html; charset=utf-8' } as const
   const hidden = {
     ...about,
-    summary: 'A page of the documentation, or a file that it needs',
+    summary: 'A page of the documentation or one of its files',
     isHidden: true,
   }
-  const answers = { 200: 'The page', 304: 'It is as it was' }
+  const answers = { 200: 'The page', 304: 'Not modified' }
   api.get('/docs', {
     ...about,
     id: 'getDocs',
@@ -75,7 +75,7 @@ export const docsOperations = resource('Server', (api) => {
   api.get('/docs/api', {
     ...about,
     id: 'getApiReader',
-    summary: 'A reader for this document',
+    summary: 'The API reader',
     answers,
     run: ({ request }) => page(request, 'api'),
   })

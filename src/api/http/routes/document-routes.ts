@@ -43,16 +43,16 @@ const PUT = bodySchema(
 const PATCH = bodySchema(strict({ metadata: anObject() }))
 
 const ORDER = {
-  ...paging('Items of a page'),
+  ...paging('Items per page'),
   offset: wholeNumber({
     min: 0,
     max: 1_000_000_000,
     unset: undefined,
     description:
-      'Skips this many items, instead of a cursor. Pages by cursor neither repeat nor leave out what stays as it is',
+      'Skips this many items, instead of a cursor. Only pages by cursor are consistent while others write',
   }),
   filters: filters({ description: 'JSON as in a search', examples: ['{"year": {">": 2020}}'] }),
-  q: text({ description: 'A part of the id or of the title, case-insensitive', charsMax: 1000 }),
+  q: text({ description: 'Part of the id or title; case is ignored', charsMax: 1000 }),
 }
 
 /** An empty value may be a variable that was not set: it must not ask for everything. */
@@ -63,9 +63,9 @@ const DOCUMENTS = queryParameters(ORDER, reading)
 const CHUNKS = queryParameters(
   {
     ...ORDER,
-    document_id: text({ description: 'Those of one document' }),
+    document_id: text({ description: 'Chunks of this document' }),
     vectors: truth({
-      description: 'With `vector`, its numbers as base64 of little-endian 32-bit floats',
+      description: 'Adds `vector`: little-endian 32-bit floats in base64',
     }),
   },
   reading,
@@ -74,10 +74,10 @@ const CHUNKS = queryParameters(
 const SELECTION = queryParameters(
   {
     filters: filters({
-      description: 'JSON as in a search. A document goes whole where one of its chunks fits',
+      description: 'JSON as in a search. Documents with a matching chunk are deleted whole',
       examples: ['{"year": {"<": 2020}}'],
     }),
-    all: truth({ description: 'Every document; required where there are no filters' }),
+    all: truth({ description: 'Every document; required without filters' }),
   },
   reading,
 )
@@ -90,7 +90,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     query: DOCUMENTS,
     find: knowledgeBaseAt,
     answers: {
-      200: ['Some of the documents, in the order in which they were stored', DOCUMENT_LIST],
+      200: ['A page of documents, in storing order', DOCUMENT_LIST],
     },
     async run({ query, signal, found: kb }) {
       return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
@@ -98,7 +98,7 @@ export const documentOperations = resource('Documents', (api, context) => {
   })
   api.delete(ALL, {
     id: 'deleteDocuments',
-    summary: 'Delete the documents that filters name',
+    summary: 'Delete the documents that match the filters',
     query: SELECTION,
     find: knowledgeBaseAt,
     answers: {
@@ -118,7 +118,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     summary: 'List the chunks of a knowledge base',
     query: CHUNKS,
     find: knowledgeBaseAt,
-    answers: { 200: ['Some of the chunks, in the order in which they were stored', CHUNK_LIST] },
+    answers: { 200: ['A page of chunks, in storing order', CHUNK_LIST] },
     async run({
       query: { document_id: documentId, vectors: hasVectors, ...sent },
       signal,
@@ -142,12 +142,12 @@ export const documentOperations = resource('Documents', (api, context) => {
   })
   api.put(ONE, {
     id: 'putDocument',
-    summary: 'Store a document, replacing the one with its id',
+    summary: 'Store a document, replacing one with the same id',
     find: knowledgeBaseAt,
     body: PUT,
     answers: {
       201: ['Stored', DOCUMENT],
-      200: ['Replaced; without the scope `read` always this', DOCUMENT],
+      200: ['Replaced; always this without the scope `read`', DOCUMENT],
     },
     async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
       // JSON gives an object no other values than those of a row.
@@ -159,10 +159,10 @@ export const documentOperations = resource('Documents', (api, context) => {
   })
   api.patch(ONE, {
     id: 'updateDocument',
-    summary: 'Change metadata of a document; nothing is embedded again',
+    summary: 'Change a document’s metadata without embedding',
     find: knowledgeBaseAt,
     body: PATCH,
-    answers: { 200: ['The document as it is now', DOCUMENT] },
+    answers: { 200: ['The changed document', DOCUMENT] },
     async run({ params, body: { metadata }, found: kb, principal }) {
       // The answer is the whole document.
       requireScope(principal, 'read')

@@ -16,9 +16,9 @@ import type { At } from './place-finders.ts'
 const ALL = '/api/files'
 const ONE = '/api/files/:file_name'
 
-const OPTIONS = 'What is said about a file is a query parameter, or a field of the form.'
+const OPTIONS = 'Send options as query parameters or form fields.'
 
-const SEVERAL = { 409: 'Several files have that name without its ending' }
+const SEVERAL = { 409: 'Several files match this name without its ending' }
 
 export const fileOperations = resource('Files', (api, context) => {
   const { deps } = context
@@ -32,7 +32,7 @@ export const fileOperations = resource('Files', (api, context) => {
     id: 'getFile',
     summary: 'Get the description of a file',
     answers: {
-      200: ['What was recognised in the file, and what was not read of it', FILE],
+      200: ['The detected format, and warnings', FILE],
       ...SEVERAL,
     },
     find: fileAt,
@@ -40,14 +40,14 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.put(ONE, {
     id: 'uploadFile',
-    summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+    summary: 'Upload a file: as the part "file" of a form, as the body, or by URL',
     description: OPTIONS,
     takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
     query: UPLOAD_QUERY,
     form: UPLOAD_FORM,
     answers: {
       200: [
-        'What was stored; of a ZIP file a list, with what of it could not be read',
+        'The stored file; for a ZIP file a list, with unreadable members',
         t.Union([FILE, FILE_LIST]),
       ],
       400: 'The file cannot be read, or the name is already in use',
@@ -57,12 +57,12 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.post(ALL, {
     id: 'uploadFiles',
-    summary: 'Upload the files of a form, each under its own name',
+    summary: 'Upload the files of a form',
     description: OPTIONS,
     takes: ['multipart/form-data'],
     form: UPLOADS_FORM,
     answers: {
-      201: ['What was stored, and what could not be read', FILE_LIST],
+      201: ['The stored and the unreadable files', FILE_LIST],
       400: 'None of them could be stored',
     },
     async run({ request, principal }) {
@@ -80,16 +80,16 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.get(`${ONE}/content`, {
     id: 'downloadFile',
-    summary: 'Get a file as it was sent',
+    summary: 'Download a file',
     produces: 'application/octet-stream',
-    headers: { Range: 'Some of the bytes only: `bytes=0-1023`' },
+    headers: { Range: 'A range of bytes: `bytes=0-1023`' },
     answers: {
       200: 'Its bytes',
       206: {
-        description: 'The bytes that Range names',
-        headers: { 'Content-Range': 'Which bytes of how many they are' },
+        description: 'The bytes in Range',
+        headers: { 'Content-Range': 'The range and the total size' },
       },
-      416: 'The file has no such bytes',
+      416: 'The range is outside the file',
       ...SEVERAL,
     },
     find: fileAt,

@@ -37,19 +37,19 @@ const SCHEDULES = '/api/projects/:project_name/jobs'
 const ONE_SCHEDULE = `${SCHEDULES}/:job_name` as const
 
 const FILTER = {
-  kind: choice(JOB_KINDS, { description: 'Those of a kind' }),
-  project: text({ description: 'Those of a project' }),
-  knowledge_base: text({ description: 'Those of a knowledge base' }),
+  kind: choice(JOB_KINDS, { description: 'Jobs of this kind' }),
+  project: text({ description: 'Jobs of this project' }),
+  knowledge_base: text({ description: 'Jobs of this knowledge base' }),
 }
 const OVER = queryParameters({
-  state: choice(['done', 'failed', 'cancelled'], { description: 'Those in a state' }),
+  state: choice(['done', 'failed', 'cancelled'], { description: 'Jobs in this state' }),
   ...FILTER,
 })
 const LIST = queryParameters({
-  ids: parsedText({ description: 'Those with these ids: 3,4,7', charsMax: 4000 }, idsIn),
-  state: choice(JOB_STATES, { description: 'Those in a state' }),
+  ids: parsedText({ description: 'Jobs with these ids: 3,4,7', charsMax: 4000 }, idsIn),
+  state: choice(JOB_STATES, { description: 'Jobs in this state' }),
   ...FILTER,
-  ...offsetPaging({ min: 0, isCut: true, description: 'Jobs of a page; at most 1000 come' }),
+  ...offsetPaging({ min: 0, isCut: true, description: 'Jobs per page, at most 1000' }),
 })
 
 const TEXT = maybe(t.String())
@@ -68,20 +68,20 @@ const CREATE = bodySchema(
 
 /** What each does, by the last part of its path. */
 const CHANGES = {
-  cancel: 'End a job after the batch that is being stored',
-  retry: 'Restart a job that failed or was cancelled',
-  resume: 'Continue a job that failed or was cancelled, after the last batch that was stored',
+  cancel: 'Cancel a job',
+  retry: 'Restart a failed or cancelled job',
+  resume: 'Continue a failed or cancelled job after its last stored batch',
 } as const
 
 export const jobOperations = resource('Jobs', (api, context) => {
   const { jobsFor } = context.deps
   api.get(ALL, {
     id: 'listJobs',
-    summary: 'List the jobs, the newest first',
+    summary: 'List the jobs, newest first',
     query: LIST,
     answers: {
       200: [
-        'items, total (of all that were found), next (the offset of the rest, or null)',
+        'items, total (all matching jobs), next (the offset of the next page, or null)',
         JOB_LIST,
       ],
     },
@@ -100,7 +100,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
   api.get(`${ONE}/events`, {
     id: 'watchJob',
     summary: 'Watch a job',
-    description: 'The job now and after its changes, some times a second at most, until it is over',
+    description: 'The job now and after each change, a few times per second, until it is over',
     produces: 'text/event-stream',
     answers: { 200: ['Chunks of data: {json}', JOB] },
     run({ principal, params, scope }) {
@@ -110,10 +110,10 @@ export const jobOperations = resource('Jobs', (api, context) => {
   })
   api.delete(ALL, {
     id: 'deleteJobs',
-    summary: 'Forget the jobs that are over',
-    description: 'Those that wait or run stay.',
+    summary: 'Remove finished jobs from the list',
+    description: 'Waiting and running jobs stay.',
     query: OVER,
-    answers: { 200: ['How many were forgotten', DELETED_JOBS] },
+    answers: { 200: ['How many were removed', DELETED_JOBS] },
     async run({ request, principal, query }) {
       const ids = jobsFound(context, request, query).map(({ id }) => id)
       return { deleted: await jobsFor(principal).removeOver(ids) }
@@ -121,8 +121,8 @@ export const jobOperations = resource('Jobs', (api, context) => {
   })
   api.delete(ONE, {
     id: 'deleteJob',
-    summary: 'Forget a job that is over',
-    answers: { 409: 'It is not over' },
+    summary: 'Remove a finished job from the list',
+    answers: { 409: 'The job is not finished' },
     run: ({ principal, params }) => jobsFor(principal).remove(idOf(params.job_id)),
   })
 })
@@ -179,7 +179,7 @@ export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } })
     api.post(`${ONE}/${change}`, {
       id: `${change}Job`,
       summary: CHANGES[change],
-      answers: { 200: ['The job', JOB], 409: 'Not in this state' },
+      answers: { 200: ['The job', JOB], 409: 'Not possible in this state' },
       async run({ principal, params }) {
         return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
       },
@@ -199,7 +199,7 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
   }
   api.get(SCHEDULES, {
     id: 'listSchedules',
-    summary: 'List the jobs of a project that run by themselves',
+    summary: 'List the scheduled jobs of a project',
     find: projectAt,
     answers: { 200: ['The jobs', t.Array(SCHEDULE)] },
     run({ found: project }) {
@@ -209,7 +209,7 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
   })
   api.post(SCHEDULES, {
     id: 'createSchedule',
-    summary: 'Create a job that runs by itself',
+    summary: 'Create a scheduled job',
     needs: 'admin',
     find: projectAt,
     body: CREATE,
@@ -223,22 +223,22 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
   })
   api.get(ONE_SCHEDULE, {
     id: 'getSchedule',
-    summary: 'Get a job that runs by itself',
+    summary: 'Get a scheduled job',
     find: scheduleAt,
     answers: { 200: ['The job', SCHEDULE] },
     run: ({ found }) => scheduleRecord(found),
   })
   api.delete(ONE_SCHEDULE, {
     id: 'deleteSchedule',
-    summary: 'Delete a job that runs by itself',
-    description: 'A run that is at work is cancelled. What it stored stays.',
+    summary: 'Delete a scheduled job',
+    description: 'A running run is cancelled; stored rows stay.',
     needs: 'admin',
     find: scheduleAt,
     run: ({ found }) => schedules.drop(found),
   })
   api.get(`${ONE_SCHEDULE}/history`, {
     id: 'listScheduleRuns',
-    summary: 'List the runs of a job, the newest first',
+    summary: 'List the runs of a scheduled job, newest first',
     find: scheduleAt,
     answers: { 200: ['The runs', t.Array(SCHEDULE_RUN)] },
     run: async ({ found: { id } }) => (await schedules.store.runs(id)).map(runRecord),

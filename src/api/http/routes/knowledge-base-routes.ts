@@ -83,10 +83,10 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       200: {
         description: 'Stored; an empty JSON string',
         schema: NOTHING,
-        headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
+        headers: { [SKIPPED_ROWS_HEADER]: 'Number of rows skipped because their content is empty' },
       },
       202: [
-        'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
+        'The job, with "background": true, after EIDER_INSERT_WAIT_SECONDS, or with "rechunk": true',
         JOB,
       ],
     },
@@ -134,7 +134,7 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
 function refuseOthersWith(sent: SentUpdate): void {
   if (!hasInsert(sent)) return
   const how = 'documents that are inserted are cut as the knowledge base says anyway'
-  throw new AppError('invalid_request', `"rechunk" stands without an insert: ${how}`)
+  throw new AppError('invalid_request', `"rechunk" needs an insert: ${how}`)
 }
 
 /** @throws AppError `invalid_request` for a field that says how to do what the request does not ask for */
@@ -214,7 +214,7 @@ const DEFINITION = {
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
-  vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  vector_size: optionally(t.Unknown({ description: 'The required length of the vectors' })),
   /** Existing clients send these as false, which is all that they can be. */
   is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),
@@ -228,6 +228,7 @@ const CREATE_KNOWLEDGE_BASE = bodySchema(
       name: t.String(),
       /** An object, or `database.table` as text. */
       storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
+      attach: maybe(t.Boolean({ description: 'The storage holds the knowledge base already' })),
       ...DEFINITION,
     }),
   }),

@@ -20,13 +20,12 @@ const POINTS_MAX = 1000
 const QUERY_CHARS_MAX = 10_000
 
 const version = text({
-  description:
-    '`map.version` of the state. Where the map is another one by now, the answer is 409, as its points are others',
+  description: 'The map’s `version`. If the map has changed, the answer is 409',
 })
 const VERSION = queryParameters({ version })
 const ASKING = queryParameters({
   retry: truth({
-    description: 'Begins a map that failed at once: without it, the pause after failures grows',
+    description: 'Retries a failed map at once, without the growing pause',
   }),
 })
 const VALUES = queryParameters({
@@ -53,15 +52,15 @@ const POINTS = queryParameters({
   ),
 })
 
-const NO_MAP = { 409: 'There is no map yet, or another one than `version` says' }
+const NO_MAP = { 409: 'The map is missing, or differs from `version`' }
 
 export const mapOperations = resource('Knowledge bases', (api, context) => {
   const { maps } = context.deps
   api.get(MAP_PATH, {
     id: 'getMap',
-    summary: 'Get the map of a knowledge base: its state, and the regions with their words',
+    summary: 'Get the map of a knowledge base: its state and regions',
     description:
-      'Answers at once. Where there is no map of the current revision, one is computed in the background: ask again until `state` is `ready`.',
+      'Answers at once. If there is no current map, one is computed in the background: ask again until `state` is `ready`.',
     query: ASKING,
     find: knowledgeBaseAt,
     answers: { 200: ['The map', MAP] },
@@ -71,14 +70,14 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
   })
   api.get(`${MAP_PATH}/points`, {
     id: 'getMapPoints',
-    summary: 'Get the points of a map, as bytes',
+    summary: 'Get the points of a map as bytes',
     description:
-      'Whole numbers of 16 bits, little-endian: x of all points, then y of all, then of all the index of the region that it is in. Six bytes a point.',
+      '16-bit little-endian integers: x of all points, y of all, then each point’s region index. Six bytes per point.',
     query: VERSION,
-    headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where it still holds' },
+    headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 if unchanged' },
     produces: 'application/octet-stream',
     find: knowledgeBaseAt,
-    answers: { 200: 'The points', 304: 'They are as they were', ...NO_MAP },
+    answers: { 200: 'The points', 304: 'Not modified', ...NO_MAP },
     async run({ request, query: { version: wanted }, found: kb }) {
       const { map } = await mapAt(maps, kb, wanted)
       const etag = `"${map.version}"`
@@ -98,7 +97,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
   })
   api.get(`${MAP_PATH}/values`, {
     id: 'getMapValues',
-    summary: 'Get a value of each point of a map, to colour it by',
+    summary: 'Get a value for each point of a map, for colours',
     query: VALUES,
     find: knowledgeBaseAt,
     answers: { 200: ['The values', MAP_VALUES], ...NO_MAP },
@@ -110,7 +109,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
   })
   api.get(`${MAP_PATH}/chunks`, {
     id: 'getMapChunks',
-    summary: 'Get the chunks behind some points of a map',
+    summary: 'Get the chunks of some points of a map',
     query: POINTS,
     find: knowledgeBaseAt,
     answers: { 200: ['The chunks', MAP_CHUNKS], ...NO_MAP },

@@ -15,29 +15,25 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const PATH = '/mcp'
 const GONE = 'The session has ended, or belongs to another client'
 
-const MESSAGE = named(
-  'JsonRpcMessage',
-  'JSON-RPC 2.0: a request, a notification, or what answers it',
-  {
-    jsonrpc: t.Literal('2.0'),
-    id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
-    method: t.Optional(t.String()),
-    params: t.Optional(FIELDS),
-    result: t.Optional(FIELDS),
-    error: t.Optional(
-      t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
-    ),
-  },
-)
+const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or answer', {
+  jsonrpc: t.Literal('2.0'),
+  id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
+  method: t.Optional(t.String()),
+  params: t.Optional(FIELDS),
+  result: t.Optional(FIELDS),
+  error: t.Optional(
+    t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
+  ),
+})
 
 /** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
 export const mcpOperations = resource('MCP', (api, context) => {
   const { authentication, deps } = context
   api.post(PATH, {
     id: 'sendMcp',
-    summary: 'Send a message of the Model Context Protocol',
+    summary: 'Send a Model Context Protocol message',
     description:
-      'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
+      'One JSON-RPC 2.0 message, or a list before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`; requests without it need no session.',
     needs: 'login',
     takes: ['application/json'],
     form: t.Union([MESSAGE, t.Array(MESSAGE)]),
@@ -45,7 +41,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     produces: 'text/event-stream',
     answers: {
       200: ['The answer, as a stream of server-sent events', MESSAGE],
-      202: { description: 'A notification was taken', isEmpty: true },
+      202: { description: 'A notification was accepted', isEmpty: true },
       404: GONE,
     },
     async run({ request, scope }) {
@@ -55,7 +51,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
   })
   api.get(PATH, {
     id: 'openMcp',
-    summary: 'Open the stream of a session',
+    summary: 'Open a session’s stream',
     needs: 'login',
     failsAs: MESSAGE,
     produces: 'text/event-stream',
@@ -70,7 +66,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     summary: 'End a session',
     needs: 'login',
     failsAs: MESSAGE,
-    answers: { 200: { description: 'It has ended', isEmpty: true }, 404: GONE },
+    answers: { 200: { description: 'The session has ended', isEmpty: true }, 404: GONE },
     run: ({ request, scope }) => answer(context, request, scope),
   })
 })

@@ -63,12 +63,12 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
       ...about,
       id: 'getPage',
       summary: 'The web page',
-      answers: { 200: 'The file', 304: 'It is as it was' },
+      answers: { 200: 'The file', 304: 'Not modified' },
       run: ({ request }) => page(request),
     })
     const hidden = {
       ...about,
-      summary: 'The web page, or a file that it needs',
+      summary: 'The web page or one of its files',
       isHidden: true,
     }
     for (const address of ADDRESSES) {

@@ -76,7 +76,7 @@ export const CATALOG = t.Array(
     knowledge_bases: t.Array(KNOWLEDGE_BASE),
     agents: t.Array(AGENT),
     views: t.Array(LISTED_VIEW),
-    jobs: t.Array(SCHEDULE, { description: 'Those that run by themselves' }),
+    jobs: t.Array(SCHEDULE, { description: 'Scheduled jobs' }),
   }),
 )
 
@@ -88,9 +88,8 @@ export const catalogOperations = resource('Projects', (api, context) => {
   api.get('/api/catalog', {
     id: 'getCatalog',
     summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
-    description:
-      'In one answer what the lists of each project say; views without their statements.',
-    answers: { 200: ['The projects with what is in them', CATALOG] },
+    description: 'All lists of all projects in one answer; views without their statements.',
+    answers: { 200: ['The projects with their contents', CATALOG] },
     async run({ request, signal }) {
       const snapshot = context.snapshotFor(request)
       const scheduled = Map.groupBy(context.deps.schedules.store.list(), (one) => one.projectId)

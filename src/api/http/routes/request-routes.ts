@@ -78,15 +78,15 @@ function credentialsOf({ username, password }: Record<string, unknown>): Credent
 
 const REQUESTS = queryParameters({
   status: choice(['2xx', '3xx', '4xx', '5xx', 'failed'], {
-    description: 'Those with such a status; `failed`: answered with an error, under any status',
+    description: 'Requests with this status; `failed`: with an error, under any status',
   }),
-  route: text({ description: 'Those whose route or path holds this', charsMax: 300 }),
+  route: text({ description: 'Requests whose route or path contains this', charsMax: 300 }),
   ms_min: wholeNumber({
     ...{ min: 0, max: DAY_MS, unset: 0 },
-    description: 'Those that took at least this many milliseconds',
+    description: 'Requests that took at least this many milliseconds',
   }),
   from: choice(['page', 'programs'], {
-    description: 'Those of the web page of this server, which says so itself, or all others',
+    description: 'Requests of this server’s own page, or all others',
   }),
   limit: wholeNumber({ min: 1, max: 1000, unset: 100, description: 'At most this many' }),
 })
@@ -95,8 +95,8 @@ export const requestOperations = resource('Server', (api, context) => {
   const { now } = context.deps
   api.get('/api/requests', {
     id: 'listRequests',
-    summary: 'List the requests that were answered last, the newest first',
-    description: 'The newest 1 000 are known, since the server was started.',
+    summary: 'List the latest requests, newest first',
+    description: 'The latest 1 000 since the server’s start.',
     needs: 'admin',
     query: REQUESTS,
     answers: { 200: ['The requests', t.Array(ANSWERED_REQUEST)] },
@@ -107,9 +107,8 @@ export const requestOperations = resource('Server', (api, context) => {
   })
   api.get('/api/requests/running', {
     id: 'listRunningRequests',
-    summary: 'List the requests under way with their statements, the oldest first',
-    description:
-      'Without this one. Those of others are for admins who are not limited to projects.',
+    summary: 'List running requests with their statements, oldest first',
+    description: 'Without this one. Only admins without a project limit see requests of others.',
     needs: 'login',
     answers: { 200: ['The requests', t.Array(RUNNING_REQUEST)] },
     run({ request }) {
@@ -119,17 +118,17 @@ export const requestOperations = resource('Server', (api, context) => {
   })
   api.delete('/api/requests/:number', {
     id: 'cancelRequest',
-    summary: 'Cancel a request under way: its statement, search or question ends',
-    description: 'Its client gets the error "cancelled". What it already stored stays.',
+    summary: 'Cancel a running request',
+    description: 'Its client gets the error "cancelled"; stored data stays.',
     needs: 'login',
     run({ request, params, scope }) {
       const found = seenBy(context, request).find((one) => String(one.number) === params.number)
       if (found === undefined) {
-        const message = `No request ${params.number.slice(0, 100)} is under way; GET /api/requests/running lists them`
+        const message = `No request ${params.number.slice(0, 100)} is running; GET /api/requests/running lists them`
         throw new AppError('request_not_found', message)
       }
       scope.noteChange('cancelRequest', [found.route])
-      found.abort(new AppError('cancelled', 'Somebody who may do so cancelled the request'))
+      found.abort(new AppError('cancelled', 'A user with the right to do so cancelled the request'))
     },
   })
 })

@@ -23,7 +23,7 @@ export const searchOperations = resource('Knowledge bases', (api, context) => {
     needs: 'read',
     find: knowledgeBaseAt,
     body: SEARCH,
-    answers: { 200: ['The chunks that fit best', SEARCH_ANSWER] },
+    answers: { 200: ['The best matching chunks', SEARCH_ANSWER] },
     async run({ found: kb, body: sent, signal }) {
       const answer = await context.deps.search(kb, searchOrder(sent), signal)
       return searchRecord(answer, sent.columns ?? null)
@@ -31,7 +31,7 @@ export const searchOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** The body of a search and the answer to it, as they stand on the wire. */
+/** The body of a search and its answer, in their wire format. */
 
 const K_MAX = 10_000
 const K_UNSET = 10

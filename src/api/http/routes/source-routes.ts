@@ -24,7 +24,7 @@ const BODY = bodySchema(strict({ source: anObject(SOURCE_DEFINITION) }))
 const RUN_BODY = bodySchema(strict({ full: t.Optional(t.Boolean()) }))
 
 const RUNS = queryParameters({
-  limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'How many come' }),
+  limit: wholeNumber({ min: 1, max: 100, unset: 20, description: 'Maximum number of runs' }),
 })
 
 export const sourceOperations = resource('Sources', (api, context) => {
@@ -47,11 +47,8 @@ export const sourceOperations = resource('Sources', (api, context) => {
     find: knowledgeBaseAt,
     body: BODY,
     answers: {
-      201: [
-        'The source; it runs on request, by its schedule, or when what it watches changes',
-        SOURCE,
-      ],
-      400: 'A field is wrong, or the folder may not be read',
+      201: ['The source, which runs on request, on its schedule, or after changes', SOURCE],
+      400: 'A field is wrong, or the folder is not allowed',
       409: 'The name is already in use',
     },
     async run({ body: { source: sent }, found: kb }) {
@@ -90,14 +87,14 @@ export const sourceOperations = resource('Sources', (api, context) => {
     isBodyOptional: true,
     find: sourceAt,
     body: RUN_BODY,
-    answers: { 202: ['The job that does it, or that does it already', JOB] },
+    answers: { 202: ['The new job, or the running one', JOB] },
     async run({ found: { source }, body: { full } }) {
       return jobRecord(await sources.run(source, { isFull: full === true }))
     },
   })
   api.get(`${ONE}/runs`, {
     id: 'listSourceRuns',
-    summary: 'List the runs of a source, the newest first',
+    summary: 'List the runs of a source, newest first',
     query: RUNS,
     find: sourceAt,
     answers: { 200: ['The runs, each with its counts', t.Array(SOURCE_RUN)] },

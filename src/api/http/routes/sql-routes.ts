@@ -32,7 +32,7 @@ const STATEMENT = t.String({
 /** A text for generated clients: beside JSON, which most of them ask for, its parts would only blur the type of that. */
 const LINES = t.String({
   description:
-    'A line (an event) with `type`, `column_names`, `column_types` as DuckDB names them, and `warnings` where there are some; then lists of rows; or a line with the failure',
+    'A line (an event) with `type`, `column_names`, `column_types` (DuckDB’s names) and any `warnings`; then lists of rows; or a line with the error',
 })
 
 const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
@@ -41,16 +41,16 @@ const OTHERS = {
   context: maybe(
     t.Object(
       { db: maybe(t.String()) },
-      { additionalProperties: true, description: '`db`: where plain names are looked up' },
+      { additionalProperties: true, description: '`db`: the project of unqualified names' },
     ),
   ),
   params: maybe(anObject(PARAMS)),
   read_only: maybe(t.Boolean(), {
-    description: 'Refuse what changes something or asks an agent, as a link does',
+    description: 'Refuses statements that change something or ask an agent',
   }),
   exact: maybe(t.Boolean(), {
     description:
-      'Texts for what a number of JSON cannot say: NaN, Infinity, -Infinity, and a DECIMAL of more than 15 digits',
+      'Returns values that JSON numbers cannot express as text: NaN, Infinity, -Infinity, and DECIMALs with more than 15 digits',
   }),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
@@ -66,8 +66,8 @@ const QUERY = bodySchema(
 export const sqlOperations = resource('SQL', (api, context) => {
   api.get('/api/sql/functions', {
     id: 'listSqlFunctions',
-    summary: 'List the functions that statements may call',
-    description: 'For editors: each way to call one, what it does, and an example.',
+    summary: 'List the available SQL functions',
+    description: 'For editors: every signature, with a description and an example.',
     answers: { 200: ['By name', t.Array(SQL_FUNCTION)] },
     async run({ signal }) {
       const functions = await context.deps.sqlFunctions(signal)
@@ -86,7 +86,7 @@ export const sqlOperations = resource('SQL', (api, context) => {
     answers: {
       200: {
         description:
-          'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON, Parquet or Arrow a failure is a problem',
+          'The rows, or in JSON an error with type "error". In CSV, NDJSON, Parquet and Arrow, an error is a problem with its own status',
         schema: SQL_ANSWER,
         also: {
           ...ROWS_AS,
@@ -143,23 +143,23 @@ const LINK = queryParameters(
   {
     query: text({
       description:
-        'One SELECT, SHOW, DESCRIBE or EXPLAIN. All else, and a SELECT that would ask an agent, is `sql_not_a_query`',
+        'One SELECT, SHOW, DESCRIBE or EXPLAIN. Other statements, and a SELECT that asks an agent, get `sql_not_a_query`',
       examples: ['SELECT * FROM files.sales'],
     }),
     format: choice(['json', 'csv', 'ndjson', 'parquet', 'arrow'], {
-      description: '`arrow`: the IPC stream. Unset: what `Accept` names, else JSON',
+      description: '`arrow` is the IPC stream. Default: the format in `Accept`, else JSON',
     }),
-    db: text({ description: 'The project of names without a qualifier' }),
+    db: text({ description: 'The project of unqualified names' }),
     params: filters({ description: 'The values of placeholders `:name`, as a JSON object' }),
-    download: text({ description: 'A name for the file; `1`: result' }),
-    key: text({ description: 'A key whose one scope is `read`, where EIDER_URL_KEYS allows it' }),
+    download: text({ description: 'A file name; `1` means result' }),
+    key: text({ description: 'A key with the single scope `read`, if EIDER_URL_KEYS allows it' }),
   },
   { ignoresOthers: true },
 )
 
 const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` is the value of the placeholder \`:name\`: numbers, \`true\`, \`false\`, \`null\` and other JSON as such, else text.
 
-Failures are problems with their own status, in every format. A page of another site may not send this. HEAD runs the statement up to its first rows and answers with the status and the headers of GET.`
+Failures are problems with their own status, in every format. Pages of other sites may not send this. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
 
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {
@@ -179,7 +179,7 @@ export const sqlLinkOperations = resource('SQL', (api, context) => {
   })
   api.get(SQL_PATH, {
     id: 'runSqlLink',
-    summary: 'Run one SELECT from an address',
+    summary: 'Run one SELECT from a URL',
     description: DESCRIPTION,
     query: LINK,
     answers: { 200: { description: 'The rows', schema: SQL_ANSWER, also: ROWS_AS } },

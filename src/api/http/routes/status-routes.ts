@@ -28,7 +28,7 @@ import { resource } from '../openapi/operation.ts'
 import { errorResponse } from '../request/error-response.ts'
 import type { RouteContext } from '../request/route-context.ts'
 
-/** The release whose API is served. Existing clients check it. */
+/** The MindsDB release whose API this is. Existing clients check it. */
 const API_VERSION = '25.9.1.2'
 
 export const statusOperations = resource('Server', (api, { authentication, deps }) => {
@@ -59,8 +59,8 @@ export const statusOperations = resource('Server', (api, { authentication, deps 
   })
   api.get('/api/settings', {
     id: 'listSettings',
-    summary: 'List the settings as they are, without secrets',
-    description: 'They are environment variables: a change holds after a restart.',
+    summary: 'List the settings, without secrets',
+    description: 'Settings are environment variables: a change takes effect after a restart.',
     needs: 'admin',
     answers: { 200: ['The settings', t.Array(SETTING)] },
     run: () => deps.shownSettings().map(settingRecord),
@@ -96,7 +96,7 @@ function mayAll(principal: Principal): boolean {
 export const backupOperations = resource('Backups', (api, { deps }) => {
   api.post('/api/backup', {
     id: 'createBackup',
-    summary: 'Make a backup of everything, while others read and write',
+    summary: 'Make a backup of everything',
     needs: 'admin',
     answers: {
       201: ['The backup', BACKUP],
@@ -108,7 +108,7 @@ export const backupOperations = resource('Backups', (api, { deps }) => {
   })
   api.get('/api/backups', {
     id: 'listBackups',
-    summary: 'List the backups, the newest first',
+    summary: 'List the backups, newest first',
     needs: 'admin',
     answers: { 200: ['The backups', t.Array(BACKUP)] },
     run: async () => (await deps.backups.list()).map(backupRecord),
@@ -126,7 +126,7 @@ export const healthOperations = resource('Server', (api, context) => {
     id: 'getMetrics',
     summary: 'Metrics for Prometheus',
     description:
-      'Counts, durations, sizes and queues, without names of what users made. OpenMetrics where `Accept` asks for it. With a login it needs `admin`, or EIDER_METRICS_OPEN=1.',
+      'Counts, durations, sizes and queues, without names chosen by users. OpenMetrics on request by `Accept`. With a login, it needs `admin` or EIDER_METRICS_OPEN=1.',
     needs: deps.settings.metricsOpen ? 'nothing' : 'admin',
     produces: 'text/plain',
     answers: {
@@ -145,16 +145,16 @@ export const healthOperations = resource('Server', (api, context) => {
   api.get('/api/util/ping', {
     id: 'ping',
     summary: 'Liveness check: the process answers',
-    description: 'Never fails while the process runs: for supervisors that restart the server.',
+    description: 'For supervisors that restart the server: never fails while the process runs.',
     needs: 'nothing',
     answers: { 200: ['It answers', PING] },
     run: () => ({ status: 'ok' }),
   })
   api.get('/healthz', {
     id: 'getHealth',
-    summary: 'Health check: the database answers, and there is room to store',
+    summary: 'Health check: the database answers, and the disk is not full',
     description:
-      'For alarms: fails until somebody acts. A restart makes no room on a disk, so supervisors ask `/api/util/ping`.',
+      'For alarms: fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
     needs: 'nothing',
     answers: { 200: ['All is well', HEALTH], 503: 'What is wrong' },
     async run() {
@@ -168,8 +168,8 @@ export const healthOperations = resource('Server', (api, context) => {
   })
   api.get('/api/util/readiness', {
     id: 'getReadiness',
-    summary: 'Readiness check: requests are answered',
-    description: 'A full disk is only a warning here, as reading still works.',
+    summary: 'Readiness check: the server accepts requests',
+    description: 'A full disk is only a warning here, because reads still work.',
     needs: 'login',
     answers: {
       200: ['Ready for requests', READINESS],
@@ -197,9 +197,9 @@ function failingOf(checks: HealthChecks, context: RouteContext): readonly string
 }
 
 const USED = queryParameters({
-  project: text({ description: 'Those of a project' }),
+  project: text({ description: 'Knowledge bases of this project' }),
   without_disk: truth({
-    description: 'Leaves out the disk, which takes longest to count: it is null',
+    description: 'Leaves out disk usage, which is slow to count: it is null',
   }),
   ...offsetPaging({ min: 1, description: 'At most this many' }),
 })
@@ -207,11 +207,11 @@ const USED = queryParameters({
 export const usageOperations = resource('Server', (api, context) => {
   api.get('/api/usage', {
     id: 'listUsage',
-    summary: 'List what each knowledge base takes of memory and disk',
+    summary: 'List the memory and disk usage of each knowledge base',
     description:
-      'As it is now, right after inserts and deletes. The disk counts whole blocks of the database file: what was deleted gives them back with the next clean-up or VACUUM.',
+      'Current values. Disk usage counts whole blocks of the database file; deleted rows free them at the next clean-up or VACUUM.',
     query: USED,
-    answers: { 200: ['A page of them', USAGE_LIST] },
+    answers: { 200: ['A page of knowledge bases', USAGE_LIST] },
     async run({ request, query: { project, without_disk: isWithoutDisk, ...paging }, signal }) {
       const snapshot = context.snapshotFor(request)
       if (project !== undefined) requireProject(snapshot, project)

@@ -54,22 +54,22 @@ function words(description: string, examples: readonly string[] = []) {
 }
 
 const FILTERS = {
-  project: words('Those of a project'),
-  agent: words('Those of an agent'),
-  conversation_id: words('Those of a conversation'),
+  project: words('Traces of this project'),
+  agent: words('Traces of this agent'),
+  conversation_id: words('Traces of this conversation'),
   outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
-  purpose: choice(RUN_PURPOSES, { description: 'What it was for' }),
-  from: moment({ description: 'Begun at this time or after' }),
-  to: moment({ description: 'Begun before this time' }),
-  q: words('A part of the question, in whatever case'),
+  purpose: choice(RUN_PURPOSES, { description: 'What the question was for' }),
+  from: moment({ description: 'Started at this time or later' }),
+  to: moment({ description: 'Started before this time' }),
+  q: words('Part of the question; case is ignored'),
 }
 const LIST = queryParameters({
   ...FILTERS,
-  ...paging('Traces of a page'),
+  ...paging('Traces per page'),
 })
 const SELECTION = queryParameters({
   ...FILTERS,
-  all: truth({ description: 'Every trace; required where there are no filters' }),
+  all: truth({ description: 'Every trace; required without filters' }),
 })
 
 export const traceOperations = resource('Traces', (api, context) => {
@@ -90,9 +90,9 @@ export const traceOperations = resource('Traces', (api, context) => {
   }
   api.get(ALL, {
     id: 'listTraces',
-    summary: 'List the runs of agents, the newest first',
+    summary: 'List the runs of agents, newest first',
     query: LIST,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', TRACE_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', TRACE_LIST] },
     async run({ principal, query: sent }) {
       const filter = { ...filterOf(sent), ...visibleTo(principal) }
       const { items, next } = await traces.list(filter, pageBefore(sent))
@@ -101,11 +101,11 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
   api.delete(ALL, {
     id: 'deleteTraces',
-    summary: 'Delete the traces that filters name',
+    summary: 'Delete the traces that match the filters',
     needs: 'admin',
     query: SELECTION,
     answers: {
-      200: ['deleted: how many there were', DELETED],
+      200: ['How many were deleted', DELETED],
       400: 'Neither filters nor all=true',
     },
     async run({ query: sent }) {
@@ -119,7 +119,7 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
   api.get(ONE, {
     id: 'getTrace',
-    summary: 'Get a run of an agent with its turns and steps',
+    summary: 'Get an agent’s run with its turns and steps',
     answers: { 200: ['The trace', TRACE] },
     run: async ({ principal, params }) =>
       traceRecord(await visibleTrace(principal, params.trace_id)),
@@ -132,8 +132,8 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
   api.post(`${ONE}/feedback`, {
     id: 'rateTrace',
-    summary: 'Say what an answer was worth',
-    description: 'It takes the place of what was said of this run before',
+    summary: 'Rate an answer',
+    description: 'Replaces an earlier rating of this run',
     needs: 'ask',
     body: FEEDBACK,
     answers: { 200: ['The feedback', FEEDBACK_RECORD] },

@@ -32,7 +32,7 @@ const PARQUET = 'application/vnd.apache.parquet'
 const BYTES = 'application/octet-stream'
 
 const IMPORT = queryParameters({
-  background: truth({ description: 'A job stores them: the answer is 202, at once' }),
+  background: truth({ description: 'Stores them in a job; the answer is 202' }),
 })
 
 export const transferOperations = resource('Documents', (api, context) => {
@@ -44,8 +44,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     find: knowledgeBaseAt,
     answers: {
       200: {
-        description:
-          'A Parquet file: a row for each chunk, the definition without secrets beside them',
+        description: 'A Parquet file with a row per chunk, and the definition without secrets',
         // Generators know it by this name.
         also: { [BYTES]: t.String({ format: 'binary' }) },
       },
@@ -62,9 +61,9 @@ export const transferOperations = resource('Documents', (api, context) => {
   })
   api.post(`${KB}/import`, {
     id: 'importKnowledgeBase',
-    summary: 'Import an exported knowledge base; nothing is embedded',
+    summary: 'Import an exported knowledge base without embedding',
     description:
-      'The file is the body, or the part `file` of a form. The knowledge base is created where none has that name. Documents of the file replace those with the same ids, all of them or none.',
+      'The file is the body, or the part `file` of a form. A missing knowledge base is created. Its documents replace those with the same ids, all of them or none.',
     query: IMPORT,
     // PARQUET is taken, too: generators know the general name.
     takes: [BYTES, 'multipart/form-data'],
@@ -72,7 +71,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     answers: {
       200: ['How many documents and chunks were stored', IMPORT_RESULT],
       202: ['With background=true, the job that stores them', JOB],
-      201: ['The same; the knowledge base was made', IMPORT_RESULT],
+      201: ['The same; the knowledge base was created', IMPORT_RESULT],
       400: 'The file is not an export, or is damaged',
       409: 'The file holds vectors of another model',
     },
@@ -99,20 +98,20 @@ export const transferOperations = resource('Documents', (api, context) => {
 
 const DESCRIPTION = `Each part \`file\` is read and stored as a document; the file itself is not kept.
 
-- The id of a document is the name that its file is sent under, with its folders
-- Of a mailbox each message is a document, of a table each row
-- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) say where a document is from
-- The other fields of the form hold for all of its files`
+- A document’s id is its file’s name, with folders
+- Each message of a mailbox and each row of a table is a document
+- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) name its file
+- Other form fields apply to all files`
 
 export const insertFilesOperations = resource('Knowledge bases', (api, context) => {
   const { fileBytes, insertFiles } = context.deps
   api.post(`${KB}/files`, {
     id: 'insertFiles',
-    summary: 'Insert the files of a form, each as a document of its own name',
+    summary: 'Insert the files of a form as documents',
     description: DESCRIPTION,
     takes: ['multipart/form-data'],
     form: READING_FORM,
-    answers: { 200: ['What was stored, and what could not be read', INSERT_FILES_RESULT] },
+    answers: { 200: ['The stored and the unreadable files', INSERT_FILES_RESULT] },
     find: knowledgeBaseAt,
     async run({ request, params, scope }) {
       const outcome = await fileBytes.withFolder(async (folder) => {
@@ -170,7 +169,7 @@ const PREVIEW = bodySchema(PREVIEWED)
 export const previewOperations = resource('Knowledge bases', (api, context) => {
   api.post('/api/projects/:project_name/knowledge_bases/preview', {
     id: 'previewChunks',
-    summary: 'Show the chunks that an insert would make, and store nothing',
+    summary: 'Preview the chunks of an insert',
     needs: 'read',
     body: PREVIEW,
     answers: { 200: ['The chunks', PREVIEW_RECORD] },

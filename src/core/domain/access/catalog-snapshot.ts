@@ -20,10 +20,10 @@ export interface CatalogSnapshot {
   readonly files: readonly UploadedFile[]
   readonly views: readonly View[]
   readonly tables: readonly ProjectTable[]
-  /** What goes on, for tables that show it; unset: nobody asked. */
+  /** Running requests, jobs and questions, for tables that show them; unset: not requested. */
   readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
-  /** Set where somebody looks who may not see or read everything: what they may not name is not here. */
+  /** Set if the reader may not see or read everything: what they may not name is left out. */
   readonly limits?: CatalogLimits
 }
 

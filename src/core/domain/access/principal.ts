@@ -7,7 +7,7 @@ import { nameKey } from '../identifier.ts'
  * What may be done. None of them includes another, but `admin` includes all:
  * - `read`: definitions, searches, SELECT, documents, files
  * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
- * - `ask`: questions to agents, whatever these may read
+ * - `ask`: questions to agents, including the data they read
  * - `admin`: everything else too: keys, users, the audit log, data sources, work that runs by itself, backups
  */
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
@@ -21,10 +21,10 @@ export const ROLE_SCOPES = {
 } as const satisfies Readonly<Record<string, readonly Scope[]>>
 export type Role = keyof typeof ROLE_SCOPES
 
-/** `open`: there is no login, and nobody said who it is. */
+/** `open`: a server without a login, for a client that did not identify itself. */
 export type PrincipalKind = 'open' | 'user' | 'key'
 
-/** Whoever makes a request. */
+/** The user or key that makes a request. */
 export interface Principal {
   readonly kind: PrincipalKind
   /** Of a user or a key, unique among its kind. Of `open`: empty. */
@@ -36,7 +36,7 @@ export interface Principal {
   readonly namespaces: ReadonlySet<string> | null
 }
 
-/** Everyone, where there is no login. */
+/** Everyone, on a server without a login. */
 export const ANYONE: Principal = {
   kind: 'open',
   id: '',
@@ -78,9 +78,9 @@ export function requireNamespace(principal: Principal, namespace: string): void 
   throw new AppError('forbidden', `${principal.name} may not use "${namespace.slice(0, 100)}"`)
 }
 
-/** Whoever asks agents, as it is kept beside what they asked. */
+/** The asker of a question, as stored with it. */
 export interface Asker {
-  /** `key 3`, `user 1`. null: nobody knows. */
+  /** `key 3`, `user 1`. null: unknown. */
   readonly by: string | null
   /** What others asked, too. */
   readonly seesAll: boolean
@@ -94,12 +94,12 @@ export function askerOf(principal: Principal): Asker {
   return { by: kind === 'open' ? null : `${kind} ${id}`, seesAll: mayDo(principal, 'admin') }
 }
 
-/** What nobody is known to have asked is for those who see all. */
+/** Questions without a known asker are for principals that see all. */
 export function maySeeAsked({ by, seesAll }: Asker, askedBy: string | null): boolean {
   return seesAll || (askedBy !== null && askedBy === by)
 }
 
-/** What somebody may read, as it is kept beside work that goes on without them. JSON. */
+/** A principal's rights, stored with work that continues without it. JSON. */
 
 export interface Rights {
   /** Of knowledge bases, tables, views, definitions. */
@@ -110,7 +110,7 @@ export interface Rights {
   readonly namespaces: readonly string[] | null
 }
 
-/** null: whatever there is. */
+/** null: everything. */
 export function rightsOf(principal: Principal): Rights | null {
   const { namespaces } = principal
   const [read, ask] = [mayDo(principal, 'read'), mayDo(principal, 'ask')]
@@ -118,7 +118,7 @@ export function rightsOf(principal: Principal): Rights | null {
   return read && ask && named === null ? null : { read, ask, namespaces: named }
 }
 
-/** Whether whoever has the first may have done what the second was needed for. */
+/** Whether the owner of the first may have done what the second was needed for. */
 export function covers(own: Rights | null, needed: Rights | null): boolean {
   if (own === null) return true
   if (needed === null) return false

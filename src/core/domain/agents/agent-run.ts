@@ -15,7 +15,7 @@ export interface TokenUsage {
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
-/** Of two turns; null: of one of them nobody knows. */
+/** Of two turns; null: unknown for one of them. */
 export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
   if (first === null || second === null) return null
   return {
@@ -74,7 +74,7 @@ export interface RunStart {
   readonly conversationId: string | null
   /** `Asker.by`. */
   readonly askedBy: string | null
-  /** With its key, which is kept nowhere: whoever writes the run down takes it out of every text. */
+  /** With its key, which is stored nowhere: code that records the run removes it from every text. */
   readonly model: ModelRef
   /** The `traceparent` of the request (W3C Trace Context); null: there was none. */
   readonly traceParent: string | null
@@ -105,13 +105,13 @@ export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly cost: number | null
 }
 
-/** Also where it is one that whoever asks may not see. */
+/** Also if it is one that the asker may not see. */
 export function traceNotFound(traceId: string): AppError {
   const why = 'it never was, its question is still being answered, or it was kept long enough'
   return new AppError('trace_not_found', `There is no trace ${traceId.slice(0, 100)}: ${why}`)
 }
 
-/** Also where it is one that whoever asks may not see. */
+/** Also if it is one that the asker may not see. */
 export function runNotFound(traceId: string): AppError {
   const message = `No question with the trace_id ${traceId.slice(0, 80)} is running or waiting`
   return new AppError('run_not_found', message)

@@ -10,16 +10,15 @@ export interface AgentData {
   readonly tables: readonly string[]
   /** The names are whole: a `*` in one is its own. */
   readonly isExact?: true
-  /** Whose tools it may call. Missing: nobody's. */
+  /** The servers whose tools it may call. Missing: none. */
   readonly mcp?: readonly McpServer[]
   /**
-   * The namespaces that whoever named this data may use themselves: views that it reads lead nowhere else. Missing: they
-   * may use all.
+   * The namespaces open to the user who named this data: views that it reads lead nowhere else. Missing: all.
    */
   readonly within?: readonly string[]
 }
 
-/** What an agent's `data` stands for at one moment: its statements may read nothing else. */
+/** The tables behind an agent's `data` at one moment: its statements may read nothing else. */
 export interface AllowedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
   /** `files.<name>`, `<project>.<table or view>`. */
@@ -57,7 +56,7 @@ export interface ConversationTurn {
   readonly content: string
 }
 
-/** A server of somebody else whose tools an agent may call, over the Model Context Protocol (streamable HTTP). */
+/** An external server whose tools an agent may call, over the Model Context Protocol (streamable HTTP). */
 export interface McpServer {
   /** Its tools are called `<name>__<tool>`. */
   readonly name: string
@@ -86,8 +85,7 @@ export function shownUrl({ url }: Pick<McpServer, 'url'>): string {
 }
 
 /**
- * What is taken out of texts, so that nobody reads it: not every header is a key, and a word such as `issues` in one would
- * be missing everywhere.
+ * The secrets to remove from texts. Not every header is a key, and a word such as `issues` in one would vanish everywhere.
  */
 export function secretsOfMcpServer({ url, headers }: McpServer): readonly string[] {
   const { searchParams, pathname } = new URL(url)
@@ -140,7 +138,7 @@ function looseKey(name: string): string {
 /** A name has up to three parts of 128 characters, or it is none. */
 const DATA_NAME_CHARS_MAX = 1_000
 
-/** A name without what stands before it, a file's also without its ending. */
+/** A name without its qualifier, a file's also without its ending. */
 function shortKeys(name: string): readonly string[] {
   const [first = '', ...rest] = name.split('.')
   const short = rest.join('.')
@@ -149,7 +147,7 @@ function shortKeys(name: string): readonly string[] {
   return [short, ...endless, ...endless.map((one) => `${first}.${one}`)].map(looseKey)
 }
 
-/** What a model is told of a name that it may not read or that there is not: the names there are, the likeliest first. */
+/** The hint for a model that named an unknown or forbidden table: the existing names, the likeliest first. */
 export function notAvailable(written: string, names: readonly string[]): string {
   const shown = namesLike(written, names).slice(0, NAMES_SHOWN_MAX)
   const rest = names.length - shown.length
@@ -171,7 +169,7 @@ function namesLike(written: string, names: readonly string[]): readonly string[]
 
 const PAIRS_MAX = 200
 
-/** Each two letters that stand side by side (Dice 1945, Adamson and Boreham 1974). */
+/** All pairs of adjacent letters (Dice 1945, Adamson and Boreham 1974). */
 function pairsOf(text: string): ReadonlySet<string> {
   const parts = text.split('.')
   const last = parts.at(-1) ?? ''

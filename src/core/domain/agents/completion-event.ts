@@ -24,7 +24,7 @@ export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
-  /** The quote itself. It stands in the chunk, word for word. */
+  /** The quote itself, word for word as it is in the chunk. */
   readonly text: string
   /** Offsets of the quote in the document's column, in UTF-16 code units; null where they are not known. */
   readonly start: number | null
@@ -61,7 +61,7 @@ export interface AnswerFindings {
   readonly result?: Evidence | null
 }
 
-/** Of a question that is watched beside whoever asked it. */
+/** For a question with watchers besides its client. */
 interface Watched {
   /** When it happened: milliseconds since the question was asked. */
   readonly at_ms?: number
@@ -112,7 +112,7 @@ export type FailureType =
   | 'content'
   | 'general'
 
-/** What a client is told about a failure after `start`. A provider's own status says more where it is known. */
+/** The client's view of a failure after `start`. A provider's own status says more, if known. */
 export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   invalid_json: 'general',
   invalid_request: 'general',
@@ -234,7 +234,7 @@ export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
-  /** As the `error_code` of the turn that is kept: `cancelled`, where somebody stopped it. */
+  /** As the `error_code` of the stored turn: `cancelled`, if it was stopped. */
   readonly error_code: ErrorCode
   readonly trace_id: string
 }

@@ -16,9 +16,9 @@ export interface Job {
   readonly startedAt: string | null
   readonly finishedAt: string | null
   readonly progress: JobProgress
-  /** Rows a second of late; null: nobody knows yet, or it is over. */
+  /** Recent rows per second; null: not known yet, or finished. */
   readonly rate: number | null
-  /** null: nobody knows. */
+  /** null: unknown. */
   readonly remainingSeconds: number | null
   /** Why it failed; null: it did not. */
   readonly error: string | null
@@ -47,7 +47,7 @@ export interface JobProgress {
   readonly chunks: number
   /** Rows among `rows` that were not stored because their content is empty; missing: none. */
   readonly skipped?: number
-  /** Rows that there will be; null: nobody knows. */
+  /** Total rows; null: unknown. */
   readonly total: number | null
 }
 

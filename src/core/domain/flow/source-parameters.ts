@@ -61,6 +61,9 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
         kind: 'numeric',
       },
     ),
+    parameter('storage', 'true: knowledge bases may be stored here; otherwise nothing is written', {
+      kind: 'boolean',
+    }),
     parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
       aliases: ['ssl_mode'],
       kind: SSL_MODES,
@@ -107,7 +110,7 @@ export function isSourceEngine(engine: string): engine is DataSourceEngine {
   return Object.hasOwn(SOURCE_PARAMETERS, engine)
 }
 
-/** How a name of an engine is written by those who know it under another; undefined: nobody knows it. */
+/** The engine's name under another spelling or alias; undefined: unknown. */
 export function sourceEngineOf(name: string): DataSourceEngine | undefined {
   const sent = name.toLowerCase()
   const engine = Object.hasOwn(ENGINE_ALIASES, sent) ? (ENGINE_ALIASES[sent] ?? sent) : sent
@@ -369,7 +372,7 @@ const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
 const PARAMETER_OF_URL =
   /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
 
-/** The statement with `******` for what stands under the name of a secret or logs in by an address. */
+/** The statement with `******` for every secret and for every address that contains a login. */
 export function withoutSecrets(sql: string): string {
   return sql
     .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
@@ -387,7 +390,7 @@ const HOLDING = new RegExp(
   'i',
 )
 
-/** Whether no part of the text may be shown, as it may be torn anywhere: a mistake in it is told by its place alone. */
+/** Whether no part of the text may be shown, because it may be cut anywhere: errors then give only the position. */
 export function mayHoldSecrets(sql: string): boolean {
   return HOLDING.test(sql) || withoutSecrets(sql) !== sql
 }

@@ -13,7 +13,7 @@ export interface SyncSource {
   readonly kind: SourceKind
   /** By their names in the API. Holds secrets in clear: answers show `******` for them. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** A cron expression (UTC) or `every 15 minutes`; null: it runs when somebody asks. */
+  /** A cron expression (UTC) or `every 15 minutes`; null: it runs only on request. */
   readonly schedule: string | null
   /** Of a folder: it runs when something in it changes. */
   readonly isWatched: boolean
@@ -124,7 +124,7 @@ export interface ScheduleState {
   readonly lastStartedAt: string | null
   /** Of the run before that. */
   readonly previousStartedAt: string | null
-  /** What LAST stands for, by the place of its statement. */
+  /** The value of LAST, by the position of its statement. */
   readonly marks: Readonly<Record<string, LastMark>>
 }
 

@@ -37,9 +37,9 @@ export interface KnownKey {
 export interface AccessKeys {
   /** The oldest first. */
   list(): readonly AccessKey[]
-  /** @returns the key, and its text, which nobody can find again @throws AppError `key_exists`, `too_many_keys` */
+  /** @returns the key, and its text, which is not stored @throws AppError `key_exists`, `too_many_keys` */
   create(draft: NewAccessKey): Promise<{ readonly key: AccessKey; readonly text: string }>
-  /** Once this resolves, nobody comes in with it. @throws AppError `key_not_found` */
+  /** Once this resolves, the key no longer works. @throws AppError `key_not_found` */
   remove(id: number): Promise<void>
   /** From memory. undefined: no key has this text. */
   find(text: string): KnownKey | undefined
@@ -95,7 +95,7 @@ export interface Users {
   isPassword(id: number, password: string, client: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** Something that was changed, or that somebody tried to. It holds names, and never what a statement or a body says. */
+/** A change, or an attempt at one. It contains names, never the content of a statement or body. */
 export interface AuditEntry {
   readonly principal: Pick<Principal, 'kind' | 'id' | 'name'>
   /** `POST /api/keys`, `DROP KNOWLEDGE_BASE`, `log in`. */

@@ -90,7 +90,7 @@ export interface Page {
   readonly before: number | null
 }
 
-/** A conversation is there for whoever asked its first question, and for who sees all. */
+/** A conversation is visible to the asker of its first question, and to principals that see all. */
 export interface ConversationStore {
   /** @throws AppError `conversation_not_found` where this agent has none with this id */
   history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
@@ -155,7 +155,7 @@ export interface TraceFilter {
   /** `YYYY-MM-DD HH:MM:SS.ffffff`: started then or later, and before then. */
   readonly from?: string
   readonly to?: string
-  /** A part of the question, in whatever case. */
+  /** Part of the question; case is ignored. */
   readonly questionPart?: string
 }
 
@@ -192,7 +192,7 @@ export interface StoredTrace extends TraceSummary, Pick<FinishedRun, 'answer' | 
   readonly steps: readonly ToolStep[]
 }
 
-/** What somebody thought of an answer. */
+/** A user's rating of an answer. */
 export interface Feedback {
   /** -1 to 1. */
   readonly rating: number
@@ -216,7 +216,7 @@ export interface TraceStore extends RunSink {
   /** @throws AppError `trace_not_found`, as the next two */
   get(traceId: string): Promise<StoredTrace>
   remove(traceId: string): Promise<void>
-  /** In the place of what was said before. */
+  /** Replaces the earlier rating. */
   rate(traceId: string, feedback: Pick<Feedback, 'rating' | 'comment'>): Promise<Feedback>
   /** @returns how many there were */
   removeAll(filter: TraceFilter): Promise<number>

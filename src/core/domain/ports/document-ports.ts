@@ -31,7 +31,7 @@ export interface CutChunk extends StoredChunk {
   readonly context: string
   /** Of its text, where it is the first chunk of that; null: nothing is known. */
   readonly layout: TextLayout | null
-  /** What of its text stands in no chunk, where it is the first chunk of that; null: nothing is known. */
+  /** Text that is in none of its chunks, on the first chunk of it; null: unknown. */
   readonly between: string | null
   /** What came with its document, with the types of its values, and what `metadata` does not show. */
   readonly own: Row
@@ -66,7 +66,7 @@ export interface StoredDocuments {
   chunkPage(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredChunk[]>
   /** Those of the chunks that are there, in the order of their keys. */
   chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]>
-  /** All chunks of a document, in the order of their keys; empty where there is no such document. */
+  /** All chunks of a document, ordered by key; empty for an unknown document. */
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
   /** All chunks of these documents, in the order of their keys. */
   cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]>
@@ -74,7 +74,7 @@ export interface StoredDocuments {
   vectorsOf(kb: KnowledgeBase, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
 }
 
-/** Chunks that come from a file, in the place of what is stored of their documents. */
+/** Chunks that come from a file and replace those stored for their documents. */
 export interface ChunkFile {
   /** Of an export: a Parquet file that our own DuckDB wrote. */
   readonly table: ReadTable

@@ -1,3 +1,4 @@
+import type { ColumnCondition } from '../column-condition.ts'
 import type {
   DataSource,
   DescribedSourceTable,
@@ -32,6 +33,8 @@ export interface BoundSql {
 export interface PrefilterSql extends BoundSql {
   /** False where a later statement may keep other chunks although none was written: its conditions read the clock. */
   readonly isCacheable: boolean
+  /** The same conditions, for memory to check; null: only the database can. */
+  readonly condition: ColumnCondition | null
 }
 
 export interface RunLimits {
@@ -49,7 +52,7 @@ export interface RunLimits {
 export interface SqlEngine {
   /**
    * The syntax tree of one SELECT as JSON text (`json_serialize_sql`).
-   * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for what is not a SELECT
+   * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for anything but a SELECT
    */
   parse(sql: string): Promise<string>
   /** SQL for a syntax tree: the way back. */
@@ -67,12 +70,12 @@ export interface SqlEngine {
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
 }
 
-/** A file that is made already and has no name any more: whoever begins to read must read to its end, or return. */
+/** A complete file that no longer has a name: a caller that begins to read must read to its end, or return. */
 export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Where it is noted what runs, so that it can be told after a crash. Noting costs a microsecond. */
+/** Records what runs, so that it is known after a crash. Recording costs a microsecond. */
 export interface RunningWork {
   /** @param what a method and a path, for people */
   begin(what: string): RunningEntry
@@ -82,7 +85,7 @@ export interface RunningWork {
 }
 
 export interface RunningEntry {
-  /** From now on it runs this statement. Values are not noted, and of what is not a SELECT two words. */
+  /** From now on it runs this statement. Values are not recorded, and only two words of statements other than SELECT. */
   statement(sql: string): void
   end(): void
 }

@@ -2,11 +2,11 @@ import type { Principal } from '../access/principal.ts'
 import type { McpServer } from '../agents/agent.ts'
 
 /**
- * Tools that others offer, as agents use them. `mcp/` implements it. Nothing here throws but the reason of an aborted signal:
- * what a server of somebody else does wrong is told, not thrown.
+ * Tools of MCP servers, as agents use them. `mcp/` implements it. Only the reason of an aborted signal is thrown: faults of
+ * an external server are returned as results.
  */
 
-/** As the server describes it: data of somebody else. */
+/** As the server describes it: untrusted data. */
 export interface ForeignTool {
   readonly name: string
   readonly description: string

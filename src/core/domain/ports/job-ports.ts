@@ -136,7 +136,7 @@ export interface JobStore {
   get(id: number): StoredJob | undefined
   /** @param begun it is at work already */
   add(draft: JobDraft, begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>): Promise<StoredJob>
-  /** Also on a full disk. Whoever asks this process hears of it, even where it cannot be stored. */
+  /** Also on a full disk: this process reports it even if it cannot be stored. */
   change(id: number, changes: JobChanges): Promise<StoredJob>
   mark(mark: JobMark): Promise<void>
   /** How often in a row it was started without getting any further, with this time. */
@@ -146,7 +146,7 @@ export interface JobStore {
   items(id: number, firstIndex: number): AsyncIterable<unknown>
   /** With their items. */
   remove(ids: readonly number[]): Promise<void>
-  /** From now on this one is told of each change after its commit, alone. */
+  /** From now on only this one is notified of each change after its commit. */
   onChange(listener: (job: StoredJob) => void): void
 }
 
@@ -165,7 +165,7 @@ export interface ScheduleStore {
    * @returns false where another job had this run
    */
   claim(id: number, run: ClaimedRun): Promise<boolean>
-  /** What LAST stands for from now on. */
+  /** The new value of LAST. */
   setMark(id: number, place: string, mark: LastMark): Promise<void>
   /** Ends a run. The oldest of the schedule's history go. */
   addRun(run: Omit<ScheduleRun, 'id'>): Promise<void>
@@ -182,7 +182,7 @@ export interface ClaimedRun {
 
 /** When schedules run. */
 export interface ScheduleTimes {
-  /** @throws AppError `invalid_schedule` for what is no period, or too short a one */
+  /** @throws AppError `invalid_schedule` for an invalid or too short period */
   check(every: string): void
   /** The first time after `afterMs`, in milliseconds since 1970; null: there is none. */
   next(schedule: Pick<Schedule, 'startAt' | 'endAt' | 'every'>, afterMs: number): number | null
@@ -235,7 +235,7 @@ export interface SyncStore {
   forget(run: SyncRun, items: readonly string[]): Promise<void>
   /** Those of the documents that another source of the knowledge base has as well. It will read them again. */
   release(source: SyncSource, documentIds: readonly string[]): Promise<ReadonlySet<string>>
-  /** Items with a document that is not stored any more, as somebody has deleted it. */
+  /** Items with a document that was deleted since. */
   itemsWithout(source: Pick<SyncSource, 'id'>, kb: KnowledgeBase): Promise<ReadonlySet<string>>
 }
 

@@ -10,7 +10,7 @@ import type { ModelRef } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
 export interface TokenCounter {
-  /** At least as many as the model makes of the text, without those that stand around every text. */
+  /** At least as many as the model makes of the text, without the special tokens around every text. */
   count(text: string): number
   /**
    * Up to where `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` where not even
@@ -24,21 +24,21 @@ export type TokenizerName = 'word_piece' | 'bytes'
 
 /** How much of a text an embedding model reads. What comes after it is in no vector. */
 export interface EmbedderReach {
-  /** With those that stand around every text. */
+  /** Including the special tokens around every text. */
   readonly tokensMax: number
-  /** Tokens that stand around every text. */
+  /** The special tokens around every text. */
   readonly frameTokens: number
   readonly tokenizer: TokenizerName
   /**
-   * A text of more tokens, those around it aside, is read in parts of at most so many, and its vector is the mean of theirs.
-   * Missing: every text is read at once.
+   * A text with more tokens, not counting the special ones, is read in parts of at most this many, and its vector is their
+   * mean. Missing: every text is read at once.
    */
   readonly tokensAtOnce?: number
 }
 
 /** Text → vectors. One model, ready to be called. */
 export interface Embedder {
-  /** Missing: nobody knows. */
+  /** Missing: unknown. */
   readonly reach?: EmbedderReach
   /**
    * One vector per text, in the order of the texts, all of one length.
@@ -51,8 +51,8 @@ export interface Embedder {
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
   /**
-   * @param withinMs how long one embedding may take, further tries included: longer than usual for work that nobody waits for;
-   * unset: as long as vectors that are to be stored are worth
+   * @param withinMs how long one embedding may take, further tries included: longer than usual for background work; unset:
+   * the default for vectors that are stored
    * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
@@ -73,9 +73,9 @@ export interface ToolCall {
   readonly name: string
   /** The text of a tool that takes one; of a tool with a `schema` the arguments' object as JSON. */
   readonly input: string
-  /** What is wrong with the arguments as the model wrote them: it is told, and the tool is not run. */
+  /** What is wrong with the model's arguments: the model gets this message, and the tool does not run. */
   readonly malformed?: string
-  /** What the provider wants back with the call (signed thoughts). Nobody else reads it; it stays with the call. */
+  /** Opaque data that the provider wants back with the call (signed thoughts). */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 
@@ -178,8 +178,8 @@ export interface AgentAnswers {
   /** What an agent lacks as it is defined; nothing is called. */
   warningsOf(agent: Agent): readonly string[]
   /**
-   * @param purpose unset: a user's question. One of an evaluation waits for a place that nobody else wants, however long that
-   * takes, and leaves half of them to users
+   * @param purpose unset: a user's question. An evaluation's question waits for a slot that no user wants, however long that
+   * takes, and leaves half of the slots to users
    * @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, …
    */
   ask(

@@ -84,7 +84,7 @@ export interface ReadArchive {
 }
 
 export interface ReadMember {
-  /** With `/` between folders, as it stands in the ZIP: it may be anything. */
+  /** With `/` between folders, as written in the ZIP: it may be anything. */
   readonly name: string
   readonly path: string
   readonly sizeBytes: number
@@ -111,7 +111,7 @@ export interface ReadDocument extends TextLayout {
   readonly content: string
   /** What else is known: author, date, sender … Names in lower case. */
   readonly columns: Row
-  /** Absolute addresses that it links to. They stand nowhere in `content`. */
+  /** Absolute addresses that it links to. They are not part of `content`. */
   readonly links: readonly string[]
   /** Of a web page. */
   readonly page?: PageFacts
@@ -147,7 +147,7 @@ export interface SentFile extends Omit<SourceFile, 'path'> {
   readonly bytes: Uint8Array
 }
 
-/** Reading whole files in processes of their own: whatever a file does to its reader is one error of one request. */
+/** Reads whole files in separate processes: any damage a file does is limited to one error of one request. */
 export interface FileReading {
   /**
    * Reads a file and gives what it holds to `use`; tables and documents are gone afterwards.

@@ -20,19 +20,21 @@ export interface ColumnBatch {
   keys(column: number): BigInt64Array
   /** An INTEGER column. */
   ints(column: number): Int32Array
+  /** A DOUBLE column. */
+  doubles(column: number): Float64Array
   /** A FLOAT[n] column: row by row, `n * rowCount` numbers. */
   floats(column: number): Float32Array
 }
 
 export interface ColumnReader {
   /**
-   * Runs one SELECT of ours in a READ ONLY transaction, like `SqlEngine.run`.
+   * Runs one internal SELECT in a READ ONLY transaction, like `SqlEngine.run`.
    * @throws AppError as `SqlEngine.run` does
    */
   columns(select: BoundSql, limits: RunLimits, signal: AbortSignal): AsyncIterable<ColumnBatch>
 }
 
-/** Runs one SELECT of ours, whose rows come as values. */
+/** Runs one internal SELECT, whose rows come as values. */
 export type RowReader = Pick<SqlEngine, 'run'>
 
 /** Some vectors with the keys of their chunks. */
@@ -88,7 +90,7 @@ export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
   readonly rewrittenKeys?: BigInt64Array
 }
 
-/** Is told of each write to the chunks of a knowledge base, and of each change of the catalog. */
+/** Notified of each write to the chunks of a knowledge base, and of each change of the catalog. */
 export interface CommitListener {
   /** Whether `endCommit` shall say what has changed: finding that out costs the write some time. */
   needsChange(kb: Pick<KnowledgeBase, 'id'>): boolean
@@ -128,8 +130,8 @@ export interface Accelerator {
 }
 
 /**
- * Bytes that were derived from what is stored, by name, kept from one start to the next. At any time they may be gone, of an
- * older state, or damaged: whoever reads them finds out.
+ * Bytes derived from stored data, by name, kept between starts. They may be gone, outdated or damaged at any time: readers
+ * must check.
  */
 export interface DerivedFiles {
   /** null: there are none. */

@@ -28,7 +28,7 @@ export interface KeywordHits {
   readonly best: readonly KeywordHit[]
   /** What no score reaches. */
   readonly scoreBound: number
-  /** Of chunks that the conditions keep; 0 for one that is no hit. */
+  /** For chunks that the conditions keep; 0 for one that was not found. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
    * `best` with another count, of the same state; null where they are too many.
@@ -119,10 +119,24 @@ export interface ChunkRows {
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
-/** How many chunks there are, where that is known without asking the database. */
-export interface ChunkCounts {
-  /** Of the last state that was committed. null: it is not known. */
+export interface DocumentRequest {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: string
+  readonly limits: RunLimits
+}
+
+/** Which chunks there are, where that is known without asking the database. Of the last state that was committed. */
+export interface KnownChunks {
+  /** null: it is not known. */
   chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
+  /**
+   * The keys of the chunks of a document, ascending, and perhaps some of others. null: they are not known.
+   * @throws the signal's reason
+   */
+  keysOfDocument(
+    document: DocumentRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly keys: BigInt64Array; isCurrent(): boolean } | null>
 }
 
 /** What is known about the indexes of the knowledge bases' vectors. */
@@ -206,7 +220,7 @@ export interface MapState {
 }
 
 export interface MapAsking {
-  /** Somebody wants one that failed to begin now: without it, the pause after failures grows. */
+  /** Requests one that failed to start now: without this, the pause after failures grows. */
   readonly isRetry?: boolean
 }
 

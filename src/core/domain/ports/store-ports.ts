@@ -35,7 +35,7 @@ export interface Catalog {
   /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
   createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
   /**
-   * With `reembedding` another model is going to take over; where there are no chunks it does so at once.
+   * With `reembedding` another model will take over; without chunks it does so at once.
    * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
    * another one has taken over since `kb` was read
    */
@@ -317,7 +317,7 @@ export interface NewSelectedFile {
 
 /** Uploaded files as tables. */
 export interface FileStore {
-  /** Before a file is read that becomes a table. @throws AppError `storage_full` where there is no room for so much */
+  /** Called before a file becomes a table. @throws AppError `storage_full` if the disk has too little space */
   checkSpace(wantedBytes: number): void
   /**
    * Stores tables that were read elsewhere; their Parquet files are taken away.

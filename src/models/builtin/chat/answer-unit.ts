@@ -12,10 +12,10 @@ export interface Passage {
   readonly relevance: number
   /** Empty where it is not known. */
   readonly documentId: string
-  /** The headings of the document that the chunk stands under, outermost first; empty: none are known. */
+  /** The headings of the document above the chunk, outermost first; empty: none are known. */
   readonly heading: string
   readonly pages: ChunkPages | null
-  /** Where it stands in its document; null where that is not known, or the text was cut. */
+  /** Its position in the document; null if that is unknown, or the text was cut. */
   readonly place: ChunkPlace | null
 }
 
@@ -29,11 +29,11 @@ export interface ChunkPlace extends Span {
 /** Chunks of one document that follow each other, as one text: what a cut parted is read together. */
 export interface Stretch {
   readonly text: string
-  /** In the order in which they stand in the document. */
+  /** In the order of the document. */
   readonly pieces: readonly StretchPiece[]
 }
 
-/** Where a chunk stands in the stretch. */
+/** The position of a chunk in the stretch. */
 export interface StretchPiece extends Span {
   readonly passage: Passage
 }
@@ -41,16 +41,16 @@ export interface StretchPiece extends Span {
 /** The least piece of a passage that can be quoted: a sentence, an item of a list, a row of a table, a piece of code. */
 export interface AnswerUnit {
   readonly passage: Passage
-  /** As it stands in the passage. */
+  /** As written in the passage. */
   readonly text: string
-  /** Where it stands in the passage's text. */
+  /** Its position in the passage's text. */
   readonly start: number
   readonly end: number
   /** What it must be read with: its heading, the header of its table, the lead of its list. Empty: it stands alone. */
   readonly setting: string
   /** Fewer than three words, or the rest of a sentence that begins before the passage. */
   readonly isFragment: boolean
-  /** Where it stands in what was read together, for who quotes it. */
+  /** Its position in the text that was read together, for quoting it. */
   readonly site: UnitSite
 }
 
@@ -64,7 +64,7 @@ export interface UnitSite {
   /** How far a quote may reach: the paragraph or item that the unit is of. */
   readonly from: number
   readonly until: number
-  /** The innermost heading that it stands under; empty: none is known. */
+  /** The innermost heading above it; empty: none is known. */
   readonly heading: string
 }
 
@@ -72,7 +72,7 @@ export interface UnitSite {
 export interface RankedUnit extends AnswerUnit {
   /** Higher is better; comparable within one question only. */
   readonly score: number
-  /** Whether it or what stands beside it holds a word of the question. */
+  /** Whether it, or the unit next to it, holds a word of the question. */
   readonly hasWords: boolean
 }
 

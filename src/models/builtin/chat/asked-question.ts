@@ -21,8 +21,7 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   const calls = messages.flatMap((message) => {
     return message.role === 'assistant' ? message.toolCalls : []
   })
-  // Earlier turns hold no calls: whatever comes before the first call is the question and its
-  // history.
+  // Earlier turns hold no calls: everything before the first call is the question and its history.
   const firstCall = messages.findIndex((message) => {
     return message.role === 'assistant' && message.toolCalls.length > 0
   })
@@ -41,14 +40,14 @@ function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly Ob
   })
 }
 
-/** Words that stand for something said before. */
+/** Words that refer to something said before. */
 const POINTING_WORDS =
   /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those|there|er|sie|es|ihn|ihm|ihr|dies\w*|davon|dafür|dazu|damit)\b/i
 /** How a question goes on from the one before. */
 const GOES_ON =
   /^(and|but|or|also|then|what about|how about|what if|and what|same for|und|oder|aber|was ist mit|wie ist es mit|y|e|et|¿y)\b|^(а|и|那|还有)/i
 const KEYWORDS_MAX = { pointing: 3, goingOn: 4 } as const
-/** Follow-ups of follow-ups: so many questions back. */
+/** Follow-ups of follow-ups go back this many questions. */
 const TURNS_BACK_MAX = 3
 
 /** The last question; one that goes on from the one before with the words that it leaves out. */
@@ -87,7 +86,7 @@ const ASKS_ON = new RegExp(
 /** The line below a quote: document, page and heading, then the chunk's id. */
 const SOURCE_LINE = /^— (.+) \[[^\s[\]]+\]$/gm
 
-/** What stands above the second quote of the answer before, for "the second one". */
+/** The document and heading of the quote in the last answer that the question means, as in "the second one". */
 function sourceMeant(question: string, answer: string): string | null {
   const number = ORDINALS.findIndex((ordinal) => ordinal.test(question))
   if (number === -1) return null

@@ -58,7 +58,7 @@ function notThere(names: readonly string[]): string {
   return names.length === 0 ? '' : `: nothing there speaks of ${names.join(', ')}`
 }
 
-/** Options, names in camel case or with an underscore, file names, abbreviations: nobody calls these by another word. */
+/** Options, names in camel case or with an underscore, file names, abbreviations: these have no synonyms. */
 const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 

@@ -103,7 +103,7 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
   }
 }
 
-/** The knowledge bases' names; then the searches; then what stands beside what they found. */
+/** The knowledge bases' names; then the searches; then the text next to their results. */
 function nextCalls(turn: Turn): readonly ToolCall[] {
   const { question, names, calls, choice, searches, has } = turn
   const isCalled = (tool: string) => calls.some((call) => call.name === tool)
@@ -142,7 +142,7 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
-/** A short option is no word for a search: what holds it is searched apart. */
+/** A short option is not a word for a search: passages that contain it are searched separately. */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   return names.flatMap((name, index) => {
@@ -178,7 +178,7 @@ function answerFromRows(turn: Turn): string | null {
   return rowsAnswer(wanted, observation)
 }
 
-/** Only where there is no knowledge base. */
+/** Only without a knowledge base. */
 function answerFromTables({ names, calls }: Turn): string | null {
   const listing = calls.find(({ name }) => name === TABLES_TOOL)
   const tables = listing === undefined ? [] : listedNames(listing.observation)

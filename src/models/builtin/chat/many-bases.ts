@@ -9,7 +9,7 @@ import type { ObservedCall } from './asked-question.ts'
 import { QUERY_TOOL, quotedName } from './neighbours.ts'
 import { csvIn, failureIn, relevanceIn } from './observed-passages.ts'
 
-/** Up to so many are searched at once; of more, the best of them. */
+/** Up to this many are searched at once; of more, the best of them. */
 const SEARCHED_MAX = 5
 /** How the ids of the calls begin that compare, and of those that search. */
 const COMPARE_ID = 'compare-'
@@ -17,9 +17,9 @@ export const SEARCH_ID = 'search-'
 /** A row each: fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
 const SEARCHES_MAX = 4
-/** Of the question, which stands in the statement for each. */
+/** Of the question, which is repeated in the statement for each. */
 const COMPARED_CHARS_MAX = 800
-/** The steps that an agent has by default; those that the search needs, and those for what stands around. */
+/** An agent's default steps, those that the search needs, and those for the surrounding text. */
 const STEPS = 10
 const SEARCH_STEPS = 4
 const AROUND_STEPS = 2
@@ -120,7 +120,8 @@ function learn(names: readonly string[], message: string, known: Known): void {
     return
   }
   const failure = failureIn(call.observation)
-  const named = names.length === 1 ? names : names.filter((name) => stands(name, call.observation))
+  const named =
+    names.length === 1 ? names : names.filter((name) => appearsIn(name, call.observation))
   for (const name of named) known.failed.set(name, failure)
   if (named.length > 0) {
     const others = names.filter((name) => !named.includes(name))
@@ -133,7 +134,7 @@ function learn(names: readonly string[], message: string, known: Known): void {
 }
 
 /** Not as a part of a longer name. */
-function stands(name: string, text: string): boolean {
+function appearsIn(name: string, text: string): boolean {
   const bounded = name.replaceAll(
     /[^\p{L}\p{N}_]/gu,
     (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,

@@ -7,7 +7,7 @@ import { passagesIn } from './observed-passages.ts'
 export const QUERY_TOOL = 'kb_query_tool'
 /** How the ids of these calls begin. */
 export const AROUND_ID = 'around-'
-/** The best passages of a question: what stands before and after them is read too. */
+/** The best passages of a question, for which the text before and after is read too. */
 const WIDENED_MAX = 4
 /** Of a passage's relevance, what the chunks beside it are given. */
 const NEIGHBOUR_SHARE = 0.8

@@ -11,7 +11,7 @@ interface Quote {
   readonly piece: StretchPiece
   /** All that is quoted, in the stretch. */
   readonly span: Span
-  /** Stands before it, apart: the header of a table, the name of an option. */
+  /** Comes before it, separately: the header of a table, the name of an option. */
   readonly lead: Span | null
 }
 
@@ -69,7 +69,7 @@ function isOnlyMarks(between: string): boolean {
 
 /**
  * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
- * first: an answer often stands next to the sentence that repeats the question.
+ * first: an answer is often next to the sentence that repeats the question.
  */
 function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Beside): Span {
   const { text } = site.stretch

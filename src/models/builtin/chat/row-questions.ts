@@ -202,7 +202,7 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
   [/at most|hochstens/, '<='],
 ]
 
-/** `license = 'MIT'` where the value stands right beside the column's name or in quotation marks. */
+/** `license = 'MIT'` where the value is right next to the column's name or in quotation marks. */
 function columnCondition(
   question: string,
   column: DescribedColumn,

@@ -48,7 +48,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   return { text, pieces: [...stretch.pieces, piece] }
 }
 
-/** The piece that a part stands in whole, the most relevant one; else that which holds most of it. */
+/** The piece that contains a part whole, the most relevant one; else the one with most of it. */
 export function pieceOf({ pieces }: Stretch, span: Span): StretchPiece {
   const held = (piece: Span) => {
     return Math.min(piece.end, span.end) - Math.max(piece.start, span.start)

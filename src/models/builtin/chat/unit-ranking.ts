@@ -193,8 +193,8 @@ function questionKind(question: string, language: Language): QuestionKind {
 }
 
 /**
- * Words that ask, and those that stand in nearly every text: they are in a question and tell nothing about its answer. Few
- * passages are looked at, so that their number among these does not tell how common a word is.
+ * Question words, and words that are in nearly every text: they are in a question and say nothing about its answer. Too few
+ * passages are examined for their count to show how common a word is.
  */
 const SMALL_WORDS = `
 what which who whom whose when where why how many much long far old often did do does was were is are be the a an of in on

@@ -16,7 +16,7 @@ export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
 
 type Kind = UnitSite['kind']
 
-/** Walks the blocks of a stretch and remembers what they stand under. */
+/** Walks the blocks of a stretch and remembers the headings above them. */
 class UnitCutter {
   readonly #stretch: Stretch
   readonly #text: string
@@ -109,7 +109,7 @@ class UnitCutter {
     this.#described(block, this.#leadOfList())
   }
 
-  /** Only a sentence that says so leads to a list: another one stands before it by chance. */
+  /** Only a sentence that announces a list leads to it: any other one is before it by chance. */
   #leadOfList(): Span | null {
     const lead = this.#lead
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null

@@ -5,7 +5,7 @@ export class WantedForm {
   /** Of "What is X?"; null: nothing is to be explained. */
   readonly #subject: string | null
   readonly #options: readonly RegExp[]
-  /** The heading or text that the sentences so far stand under. */
+  /** The heading or text above the sentences so far. */
   #above: string | null = null
 
   constructor(question: string) {
@@ -77,7 +77,7 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
-/** Short options (`-v`) are no words for a search. */
+/** Short options (`-v`) are not search words. */
 export function optionsIn(question: string): readonly string[] {
   return [...question.matchAll(/(?<![\p{L}\p{N}-])-[a-zA-Z0-9](?![\p{L}\p{N}-])/gu)].map(
     ([option]) => option,

@@ -25,9 +25,9 @@ export function isExactAnswer(answer: string, accepted: readonly string[]): bool
   })
 }
 
-/** One of the accepted answers stands in the text, as whole words. */
+/** One of the accepted answers appears in the text, as whole words. */
 export function containsAnswer(answer: string, accepted: readonly string[]): boolean {
-  // Signs join what they stand between, as in U.S., or part it, as in 1989–1990.
+  // A sign joins the words around it, as in U.S., or separates them, as in 1989–1990.
   const said = [normalizedAnswer(answer), partedAnswer(answer)]
   return accepted.some((one) => {
     const wanted = [normalizedAnswer(one), partedAnswer(one)]
@@ -49,7 +49,7 @@ function holdsWords(text: string, wanted: string): boolean {
   return UNSPACED.test(wanted) ? text.includes(wanted) : ` ${text} `.includes(` ${wanted} `)
 }
 
-/** Within so many characters an answer says that there is none. */
+/** An answer that finds nothing says so within this many characters. */
 const OPENING_CHARS = 300
 
 /**
@@ -78,7 +78,7 @@ const NOT_FOUND = [
 ] as const
 
 /**
- * The text says that there is no answer.
+ * The text says that it has found no answer.
  * @param phrases further ones that mean this, of the caller
  */
 export function saysNotFound(answer: string, phrases: readonly string[] = []): boolean {

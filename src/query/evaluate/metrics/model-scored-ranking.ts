@@ -21,8 +21,8 @@ export interface ModelScoredRanking {
    */
   readonly entropy: number | null
   /**
-   * nDCG of the scores against the best order of these same passages: 1 where they stand in the
-   * model's order. It says nothing about passages that were not found. null: all scores are 0.
+   * nDCG of the scores against the best order of these same passages: 1 if they are in the model's order. It says nothing
+   * about passages that were not found. null: all scores are 0.
    */
   readonly ndcg: number | null
 }

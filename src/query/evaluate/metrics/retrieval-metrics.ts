@@ -100,7 +100,7 @@ export interface KnownItemMetrics {
   readonly total: number
   readonly totalFound: number
   readonly retrievedInTop10: number
-  /** The share of the questions whose document stands at this position (from 0) or before it. */
+  /** The share of questions whose document is at this position (from 0) or before it. */
   readonly cumulativeRecall: readonly number[]
 }
 

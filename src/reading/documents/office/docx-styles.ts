@@ -93,7 +93,7 @@ interface ListLevel {
   readonly style: string | undefined
 }
 
-/** The numbers and bullets that Word counts by itself: they stand nowhere in the text. */
+/** The numbers and bullets that Word generates: the text does not contain them. */
 export class DocxNumbering {
   readonly #abstracts: ReadonlyMap<string, XmlElement>
   readonly #lists: ReadonlyMap<string, XmlElement>

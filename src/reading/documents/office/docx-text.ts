@@ -22,7 +22,7 @@ const WINGDINGS = signsByCode(
   '4a☺ 6c● 6e■ 6f□ 71❑ 76❖ 9f• a7▪ a8☐ d8➢ df← e0→ e8➔ f0⇨ fb✗ fc✓ fd☒ fe☑',
 )
 
-/** A sign of a font that has its own order of signs; '' for one that nobody knows. */
+/** A character of a font with a private encoding; '' for an unknown one. */
 export function symbolText(symbol: XmlElement): string {
   const font = attribute(symbol, 'font') ?? ''
   const code = Number.parseInt(attribute(symbol, 'char') ?? '', 16)
@@ -35,7 +35,7 @@ export function symbolText(symbol: XmlElement): string {
   return own === code ? String.fromCodePoint(code) : ''
 }
 
-/** Not shown by Word: marks for an index, and what somebody hid. */
+/** Not shown by Word: index marks and hidden text. */
 export function isHidden(run: XmlElement): boolean {
   const vanish = child(run, 'rPr', 'vanish')
   return vanish !== undefined && !/^(0|false|off)$/.test(attribute(vanish, 'val') ?? '')

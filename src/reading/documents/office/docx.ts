@@ -81,10 +81,10 @@ function notesOf(part: XmlElement | undefined, name: string): readonly [string, 
   return found.map((one) => [`${name}:${attribute(one, 'id')}`, one])
 }
 
-/** Fields whose result repeats what stands elsewhere, or shows nothing. */
+/** Fields whose result repeats other text, or shows nothing. */
 const REPEATING_FIELD = /^\s*\\?(TOC|INDEX|TOA|RD|XE|TC|TA)\b/
 const DELETED = new Set(['del', 'moveFrom'])
-/** They stand around blocks, rows, cells or text. */
+/** Wrappers around blocks, rows, cells or text. */
 const WRAPPERS = new Set([
   ...['ins', 'moveTo', 'customXml', 'smartTag', 'sdtContent', 'hyperlink', 'dir', 'bdo'],
   ...['ruby', 'rubyBase', 'Choice', 'Fallback', 'r'],
@@ -129,7 +129,7 @@ class DocxBody {
     return this.#unwrapped(element).flatMap((one) => this.#blocksOf(one))
   }
 
-  /** What a wrapper holds; nothing for what is no content. */
+  /** The content of a wrapper; empty if it has none. */
   #unwrapped(element: XmlElement): readonly XmlElement[] {
     if (element.name === 'AlternateContent') {
       return [child(element, 'Choice') ?? child(element, 'Fallback')].filter(

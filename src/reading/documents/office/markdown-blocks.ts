@@ -1,4 +1,4 @@
-/** What a document is made of, whatever its format calls it. */
+/** The parts of a document, in every format. */
 export type Block =
   | {
       readonly kind: 'heading'

@@ -117,7 +117,7 @@ const COLUMNS_MAX = 200
 const ROWS_REPEATED_MAX = 100
 
 interface ListKind {
-  /** By depth: null for a bullet, else format and what stands around the number. */
+  /** By depth: null for a bullet, else format and the text around the number. */
   readonly levels: readonly (ListNumber | null | undefined)[]
 }
 
@@ -185,7 +185,7 @@ class OdfBody {
     })
   }
 
-  /** Notes and text boxes follow the block that they stand in. */
+  /** Notes and text boxes follow the block that contains them. */
   #withAfter(read: () => Block): Block[] {
     const outer = this.#after
     this.#after = []
@@ -310,7 +310,7 @@ class OdfBody {
   }
 }
 
-/** What stands in a paragraph and holds paragraphs itself. */
+/** Elements in a paragraph that contain paragraphs themselves. */
 const BLOCK_HOLDERS = new Set(['text-box', 'custom-shape', 'rect', 'ellipse', 'g', 'polygon'])
 
 function hasOwnText(item: XmlElement): boolean {

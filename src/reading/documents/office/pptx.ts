@@ -151,7 +151,7 @@ function inlineText(element: XmlElement): string {
   return ''
 }
 
-/** A table, or the words of a diagram or a chart, which stand in parts of their own. */
+/** A table, or the words of a diagram or a chart, which are in separate parts. */
 function frameBlocks(frame: XmlElement, office: OfficePackage, related: Relationships): Block[] {
   const data = child(frame, 'graphic', 'graphicData')
   const table = child(data, 'tbl')
@@ -272,7 +272,7 @@ function dayOf(serial: number): string | null {
   return calendarText(serial, false)?.replace(/ 00:00:00$/, '') ?? null
 }
 
-/** Slides as one text with the place where each begins; slides that hold no text are told to the sender. */
+/** Slides as one text with the start of each; slides without text are reported to the sender. */
 export function joinedSlides(
   slides: readonly (readonly Block[])[],
   notes: ReadingNotes,

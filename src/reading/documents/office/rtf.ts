@@ -66,7 +66,7 @@ interface Group {
   /** Where its text goes instead of the paragraph. */
   target: 'text' | 'marker' | 'title' | 'author' | 'note'
   encoding: string
-  /** Signs that stand for one that `\u` has given. */
+  /** Fallback characters for one that `\u` has given. */
   replaced: number
   isFontTable: boolean
   isStyleSheet: boolean

@@ -167,10 +167,10 @@ function isCode(
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
-  const stands =
+  const isStacked =
     (before === undefined || line.baseline - before.baseline > usual) &&
     (after === undefined || after.baseline - line.baseline > usual)
-  return stands || line.x0 > column.x0 + line.size * 1.5
+  return isStacked || line.x0 > column.x0 + line.size * 1.5
 }
 
 function isMonospace(line: Line | undefined): boolean {
@@ -186,7 +186,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   }
   if (!MARKER.test(mark) || !ENTRY_NUMBER.test(mark)) return false
   const before = lines[index - 1]
-  // A line that happens to begin with a number stands below the one before.
+  // A line that happens to begin with a number is below the previous one.
   return (
     before === undefined ||
     Math.abs(before.x0 - line.x0) > line.size * 0.5 ||
@@ -195,7 +195,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   )
 }
 
-/** The line stands in the middle of a sentence. */
+/** The line is in the middle of a sentence. */
 function goesOn(lines: readonly Line[], index: number): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined || before.table !== null) return false

@@ -105,7 +105,7 @@ const HAS_LETTERS = /\p{L}.*\p{L}|[\u3040-\u9fff\uac00-\ud7af]/u
 
 /**
  * Lines without those of a table of contents: titles with dots that lead to the number of a page. Late in a book only under
- * such a heading: an index, too, may have dots, and is no repetition.
+ * such a heading, because an index may have dots too, and repeats nothing.
  */
 export function withoutContents(lines: readonly Line[], isLate: boolean): Line[] {
   const dotted = lines.map(({ text, table }) => table === null && LEADERS.test(text))

@@ -1,7 +1,7 @@
 /** Words of a document: they tell whether a hyphen at the end of a line belongs to the word. */
 export class Vocabulary {
   readonly #words = new Set<string>()
-  /** Those that stand somewhere without a capital: parts of German nouns do not. */
+  /** Words that appear somewhere without a capital: parts of German nouns do not. */
   readonly #small = new Set<string>()
   /** First and last parts of compounds with a hyphen. */
   readonly #firsts = new Set<string>()

@@ -37,7 +37,7 @@ interface Gutter {
   readonly x1: number
 }
 
-/** What stands between two pieces that reach across the gutter, and the piece that ends it. */
+/** The text between two pieces that cross the gutter, and the piece that ends it. */
 interface Band {
   readonly left: Fragment[]
   readonly right: Fragment[]
@@ -59,7 +59,7 @@ function bestGutter(fragments: readonly Fragment[]): Gutter | null {
   return best
 }
 
-/** Strips from top to bottom in which hardly anything stands. */
+/** Nearly empty strips from top to bottom. */
 function gutters(fragments: readonly Fragment[]): Gutter[] {
   const start = Math.floor(Math.min(...fragments.map(({ x0 }) => x0)))
   const end = Math.ceil(Math.max(...fragments.map(({ x1 }) => x1)))
@@ -158,7 +158,7 @@ const LINES_MIN = 3
 /** In points. */
 const GUTTER_MIN = 6
 const WIDTH_MAX = 20_000
-/** A title or a figure may stand across, and take much of the page. */
+/** A title or a figure may span the columns, and take much of the page. */
 const COVERED_SHARES_MAX = [0.1, 0.35, 0.6]
 const PROSE_CHARS_MIN = 22
 const RTL = /[\u0590-\u08ff]/

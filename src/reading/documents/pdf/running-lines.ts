@@ -5,7 +5,7 @@ export interface PagePieces {
   readonly fragments: readonly Fragment[]
 }
 
-/** Pieces that stand at the upper or lower end of page after page: headers, footers and page numbers. */
+/** Pieces repeated at the upper or lower end of page after page: headers, footers and page numbers. */
 export function runningPieces(pages: readonly PagePieces[], bodySize: number): Set<Fragment> {
   const edges = pages.map(({ fragments }) => edgeRows(fragments))
   const running = new Set<Fragment>()
@@ -177,7 +177,7 @@ function numberedRows(
     const height = Math.round(row.baseline)
     const isThere = [height - 1, height, height + 1].some((value) => usual(heights, value))
     const isCounted = numbersOf(row.text).some((number) => usual(offsets, number - page))
-    // The number of a chapter's first page stands elsewhere than others.
+    // The page number on a chapter's first page has another position.
     if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
     const isNumbered = isCounted || ROMAN.test(row.text)
     // The name of a chapter alone, on fewer pages than tell it from text: as large as other headers, and apart from the text.

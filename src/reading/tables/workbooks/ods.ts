@@ -5,7 +5,7 @@ import type { ZipParts } from './zip-parts.ts'
 
 const CONTENT = 'content.xml'
 const MANIFEST = 'META-INF/manifest.xml'
-/** What stands there more often is a format over the rest of the sheet, not a value. */
+/** A cell repeated more often is a format over the rest of the sheet, not a value. */
 const REPEATED_MAX = 1_048_576
 
 type Attributes = Readonly<Record<string, string>>
@@ -147,7 +147,7 @@ class OdsSheet {
     if (isError || /^(#(N\/A|REF!|VALUE!|DIV\/0!|NAME\?|NUM!|NULL!)|Err:\d+)$/.test(text))
       this.#table.errorCount += 1
     else if (text !== '') {
-      // Formats are repeated to the end of the sheet; values are as often as they stand there.
+      // Formats are repeated to the end of the sheet; values as often as the sheet has them.
       for (let index = 0; index < this.#cellRepeat; index += 1) {
         this.#cells.push({ column: this.#column + index, type, text })
         if (this.#cells.length > 20_000) break

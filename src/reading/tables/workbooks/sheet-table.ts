@@ -178,7 +178,7 @@ export class SheetTable {
     )
     if (bodyMerges.length > 0) {
       say(
-        `${counted(bodyMerges.length, 'group')} of merged cells: the value stands in the first cell, the others are NULL`,
+        `${counted(bodyMerges.length, 'group')} of merged cells: the value is in the first cell, the others are NULL`,
       )
     }
     this.#sayWhatIsNull(say)
@@ -252,7 +252,7 @@ export class SheetTable {
     return { ...table, name: this.name }
   }
 
-  /** Names may stand in several rows, where cells are merged over columns or rows. */
+  /** Names may span several rows if cells are merged over columns or rows. */
   #headerRows(rows: readonly HeadRow[]): readonly HeadRow[] {
     let count = 1
     for (let index = 0; index < count && count < HEADER_ROWS_MAX; index += 1) {

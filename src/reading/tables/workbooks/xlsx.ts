@@ -270,7 +270,7 @@ function merge(table: SheetTable, reference: string): void {
   })
 }
 
-/** What a number in a cell stands for. */
+/** The value of a number in a cell. */
 type NumberFormat = 'number' | 'date' | 'timestamp' | 'time' | 'duration'
 
 /** By the number of a built-in format, or the code of one of the workbook's own. */

@@ -68,7 +68,7 @@ function startPlaces({ values, dimensions }: VectorTable, random: SeededRandom):
   }
   const scale = farthest > 0 ? START_SIZE / farthest : 0
   for (let at = 0; at < places.length; at++) {
-    // Equal vectors begin beside each other, so that they can be told apart.
+    // Equal vectors start next to each other, so that they can be told apart.
     places[at] = (places[at] ?? 0) * scale + (random.next() - 0.5) * 1e-3
   }
   return places

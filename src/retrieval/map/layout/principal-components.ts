@@ -11,7 +11,7 @@ export interface VectorTable {
 
 export interface Components {
   readonly mean: Float32Array
-  /** One after the other, each of length one (or all zeros, where there are no more), that with the largest variance first. */
+  /** One after the other, each of length one (or all zeros if none are left), the largest variance first. */
   readonly axes: Float32Array
   readonly count: number
 }

@@ -165,7 +165,7 @@ function addColumn(field: ArrowField, runs: readonly Run[], parts: Parts): void 
   }
 }
 
-/** A bit for each row, 1 for a value; nothing where there is no null. */
+/** A bit for each row, 1 for a value; empty without nulls. */
 function addValidity(runs: readonly Run[], { nodes, buffers }: Parts): void {
   const length = lengthOf(runs)
   const given = runs.map(({ vector }) => validBits(vector))

@@ -177,7 +177,7 @@ class ValueColumn implements CellColumn {
   }
 }
 
-/** Kept for the next rows only while it is no larger. */
+/** Kept for the next rows only up to this size. */
 const KEPT_BYTES_MAX = 2 ** 21
 
 class TextColumn implements CellColumn {
@@ -258,7 +258,7 @@ function writeInteger(value: number, out: ByteBuffer): boolean {
   return true
 }
 
-/** So many digits, for which there is room. */
+/** This many digits, which fit. */
 function writeDigits(value: number, count: number, out: ByteBuffer): void {
   const { bytes, length } = out
   let rest = value

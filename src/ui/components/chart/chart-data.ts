@@ -196,7 +196,7 @@ function wordPlaces(cells: readonly Cell[], isShared: boolean, max: number): Pla
   }
 }
 
-/** From left to right, whatever the order of the rows. */
+/** From left to right, for rows in any order. */
 function numberPlaces(values: readonly (number | null)[], isShared: boolean): Places {
   const known = values
     .map((value, row) => ({ value: value ?? Number.NaN, row }))

@@ -106,10 +106,10 @@ function seriesOf(plot: Plot, at: number, stroke: string): uPlot.Series {
   return { ...drawn, width: 0, fill: stroke, ...(paths ? { paths } : {}), points: { show: false } }
 }
 
-/** Bars of one place stand beside each other. */
+/** Bars of one position are side by side. */
 function besideOthers({ x, y }: Plot, at: number): uPlot.Series.BarsPathBuilderDisplay {
   const scale = { unit: 1 } as const
-  // Few bars are narrower than their share: they stand at the middle of their place all the same.
+  // With few bars, each is narrower than its share, but still centred.
   const widthIn = (chart: uPlot) => {
     const unitPx = chart.valToPos(1, 'x') - chart.valToPos(0, 'x')
     return Math.min(BAR_SHARE / y.length, BAR_PX_MAX / unitPx)

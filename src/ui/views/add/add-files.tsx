@@ -72,7 +72,7 @@ function mayRetry(upload: Upload): boolean {
 function UploadList({ all }: { readonly all: readonly Upload[] }) {
   const failed = all.filter(({ state }) => state === 'failed')
   const going = all.filter(({ state }) => state !== 'failed')
-  // What needs somebody stands first, then what is under way.
+  // Uploads that need the user come first, then running ones.
   const shown = [
     ...failed.slice(0, FAILED_MAX),
     ...going.toSorted((a, b) => ORDER[a.state] - ORDER[b.state]).slice(0, GOING_MAX),

@@ -60,7 +60,7 @@ export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): 
   return { ...draftOf(saved), ...Object.fromEntries(typed) }
 }
 
-/** The agent as the API takes it. What is not a field here stays as it is. */
+/** The agent as the API takes it. Settings without a field here stay unchanged. */
 export function definitionOf(draft: AgentDraft, before?: Agent) {
   return {
     name: draft.name.trim(),
@@ -109,8 +109,8 @@ interface KeptDraft {
 const keyOf = (place: string) => `eider.agent.${place}`
 
 /**
- * In this window alone, and without a key that was typed: that is nothing to lie about in a browser. In its place stands
- * the stored one, which it would have replaced: saving what is left must not delete that.
+ * In this window only, and without a typed key, which a browser should not keep. The stored key takes its place, so that
+ * saving the rest does not delete it.
  */
 export function keepDraft(place: string, { draft, base }: KeptDraft): void {
   const isStored = draft.provider === keyedProviderOf(base)

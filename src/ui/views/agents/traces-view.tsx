@@ -217,7 +217,7 @@ interface LiveRunsProps {
   readonly isShown: (run: RunningQuestion) => boolean
   /** Called when one of them is over. */
   readonly onEnd: () => void
-  /** What stands there where none is being answered. */
+  /** Shown when none is being answered. */
   readonly children?: ComponentChildren
 }
 

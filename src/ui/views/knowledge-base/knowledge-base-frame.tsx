@@ -102,7 +102,7 @@ function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   const running = useResource((signal) => readRunning(project, name, signal), [project, name])
   const jobs = running.data ?? []
   const isWorking = jobs.length > 0 || data?.kb.params.reembedding !== undefined
-  // Where nothing goes on only jobs are looked for: whatever else changes is changed here.
+  // While nothing is running, only jobs are polled: all other changes are made here.
   usePolling(() => {
     running.reload()
     if (isWorking || data?.index?.state === 'building') reload()

@@ -20,7 +20,7 @@ interface MapColouringProps extends KnowledgeBaseName {
   /** Empty: none. */
   readonly column: string
   readonly searched: string
-  /** What stands in the address. */
+  /** The part of the state that is in the address. */
   readonly onColour: (by: Readonly<Record<string, string>>) => void
 }
 

@@ -30,7 +30,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
   const isAwaited = data?.state === 'computing' || data?.progress != null
   usePolling(
     () => {
-      // One that failed is tried again when somebody asks for it.
+      // A failed one is retried on request.
       if (!isLoading && data?.state !== 'failed') reload()
     },
     isAwaited ? ASK_AGAIN_MS : ASK_CALMLY_MS,

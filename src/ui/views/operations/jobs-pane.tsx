@@ -35,7 +35,7 @@ const STATES = {
   cancelled: 'Cancelled',
 }
 
-/** Which jobs are shown; it stands in the address. */
+/** Which jobs are shown; part of the address. */
 function useShownJobs() {
   const { query, route } = useLocation()
   const state = stateOf(query.state)

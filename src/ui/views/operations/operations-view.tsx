@@ -64,7 +64,7 @@ export function OperationsView() {
       <Tabs label="Parts of operations" tabs={tabs} />
       {part.isForAdmins && !mayRunServer() ? (
         <EmptyState icon="key" title="This is for admins">
-          <p>It covers the whole server. Ask whoever runs it for access.</p>
+          <p>It covers the whole server. Ask its administrator for access.</p>
         </EmptyState>
       ) : (
         <Pane />

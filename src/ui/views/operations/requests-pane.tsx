@@ -1,4 +1,4 @@
-/** The requests that were answered last, as they come; filters stand in the address. */
+/** The last requests answered, live; filters are part of the address. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AnsweredRequest } from '../../api/records.ts'
@@ -21,7 +21,7 @@ const STATUSES = [
   ['4xx', '4xx, refused'],
   ['5xx', '5xx, failed'],
 ] as const
-/** What this page asks for by itself would fill the list: it is left out until somebody wants it. */
+/** The page's own requests would fill the list: they are left out unless the user wants them. */
 const EVERYBODY = 'all'
 
 export function RequestsPane() {

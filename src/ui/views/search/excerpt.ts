@@ -47,7 +47,7 @@ function startOf(text: string, ranges: readonly Range[], charsMax: number): numb
     while (last < ranges.length && (ranges[last]?.[1] ?? 0) <= start + charsMax) last += 1
     if (last - first > best.count) best = { start, count: last - first }
   }
-  // Near the end there is room for more of what stands before.
+  // Near the end, more of the preceding text fits.
   const start = Math.min(best.start, Math.max(0, text.length - charsMax))
   return start === 0 ? 0 : wordStart(text, start)
 }

@@ -26,7 +26,7 @@ const AGENT_FIELDS = {
     ),
   }),
   model: t.Union([SHOWN_MODEL, t.Object({})], {
-    description: 'Empty: the one of the settings, else the built-in one',
+    description: 'Empty: the model of the settings, else the built-in one',
   }),
   prompt_template: t.String(),
   params: named('AgentParams', {
@@ -71,12 +71,12 @@ const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
 
 export const AGENT_PROBE = named('AgentProbe', {
   ok: t.Boolean(),
-  url: orNull(t.String(), { description: 'What was called; null: nothing was' }),
+  url: orNull(t.String(), { description: 'The URL called, or null' }),
   status: orNull(t.Integer()),
   error_type: orNull(FAILURE_TYPE),
   cause: orNull(t.String()),
   model: t.Object({ provider: t.String(), model_name: t.String() }),
-  streaming: orNull(t.Boolean(), { description: 'null: it has not been found out' }),
+  streaming: orNull(t.Boolean(), { description: 'null: unknown' }),
   tools: orNull(t.Boolean()),
   usage: orNull(USAGE),
   took_ms: COUNT,
@@ -84,11 +84,11 @@ export const AGENT_PROBE = named('AgentProbe', {
   next_step: orNull(t.String()),
 })
 
-const CITATION = named('Citation', 'Where a statement of the answer comes from', {
+const CITATION = named('Citation', 'The source of a statement in the answer', {
   knowledge_base: t.String(),
   document_id: t.String(),
   chunk_id: t.String(),
-  text: t.String({ description: 'The quote: it stands in the chunk, word for word' }),
+  text: t.String({ description: 'The quote, word for word as it appears in the chunk' }),
   start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
   end: orNull(COUNT),
   page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
@@ -102,9 +102,9 @@ const ROWS = {
   data: t.Array(t.Array(t.Unknown())),
 }
 
-const EVIDENCE = named('Evidence', 'A statement over tables whose rows the answer is made of', {
+const EVIDENCE = named('Evidence', 'A statement over tables that the answer uses', {
   ...ROWS,
-  is_cut: t.Boolean({ description: 'There are more rows than these' }),
+  is_cut: t.Boolean({ description: 'Whether rows are left out' }),
 })
 
 const CHART = named('Chart', {
@@ -115,7 +115,7 @@ const CHART = named('Chart', {
 const FINDINGS = {
   evidence: t.Optional(t.Array(EVIDENCE)),
   charts: t.Optional(t.Array(CHART)),
-  result: maybe(EVIDENCE, { description: 'The last statement of an agent of the mode `sql`' }),
+  result: maybe(EVIDENCE, { description: 'The last statement of an agent with mode `sql`' }),
 }
 
 export const ANSWER = t.Object(
@@ -127,9 +127,7 @@ export const ANSWER = t.Object(
       conversation_id: t.Optional(t.String()),
       citations: t.Array(CITATION),
       ...FINDINGS,
-      context: t.Optional(
-        t.Array(t.String(), { description: 'The texts that the model was shown' }),
-      ),
+      context: t.Optional(t.Array(t.String(), { description: 'The texts shown to the model' })),
     }),
     warnings: TEXTS,
   },
@@ -173,7 +171,7 @@ const WATCHED = {
   at_ms: t.Optional(
     t.Integer({
       minimum: 0,
-      description: 'Only of a question that is watched: when it happened, since it was asked',
+      description: 'Only when watching: milliseconds since the question',
     }),
   ),
 }
@@ -216,11 +214,11 @@ export const COMPLETION_EVENT = t.Union(
       warnings: TEXTS,
       ...WATCHED,
     }),
-    named('ErrorEvent', 'In the place of the answer', {
+    named('ErrorEvent', 'Sent instead of the answer', {
       type: oneOf(['error']),
       content: t.String(),
       error_type: FAILURE_TYPE,
-      error_code: t.String({ description: '`cancelled`: somebody stopped it' }),
+      error_code: t.String({ description: '`cancelled`: the request was stopped' }),
       trace_id: t.String(),
     }),
     named('EndEvent', { type: oneOf(['end']) }),
@@ -232,7 +230,7 @@ export const RUNNING_QUESTION = named('RunningQuestion', {
   trace_id: t.String(),
   agent: t.String(),
   project: t.String(),
-  question: t.String({ description: 'Its beginning' }),
+  question: t.String({ description: 'The start of the question' }),
   state: oneOf(['waiting', 'running']),
   steps: COUNT,
   seconds: t.Number({ minimum: 0 }),
@@ -240,11 +238,11 @@ export const RUNNING_QUESTION = named('RunningQuestion', {
 })
 
 const NEXT = orNull(t.String(), {
-  description: 'The `cursor` of the rest; null: there is none',
+  description: 'The `cursor` of the next page, or null',
 })
 const RUN_OUTCOME = oneOf(RUN_OUTCOMES, { $id: 'RunOutcome' })
 
-export const FEEDBACK = named('Feedback', 'What somebody thought of an answer', {
+export const FEEDBACK = named('Feedback', 'A rating of an answer', {
   rating: t.Number({ minimum: -1, maximum: 1 }),
   comment: orNull(t.String()),
   created_at: TIME,
@@ -267,7 +265,7 @@ const TRACE_FIELDS = {
   turn_count: COUNT,
   step_count: COUNT,
   usage: orNull(USAGE),
-  cost: orNull(t.Number(), { description: 'By the price table; null: no price is known' }),
+  cost: orNull(t.Number(), { description: 'By the price table; null without a price' }),
   feedback: orNull(FEEDBACK),
 }
 
@@ -284,7 +282,7 @@ export const MODEL_TURN = named('ModelTurn', {
   reasoning: t.String(),
 })
 
-export const TRACE = named('Trace', 'What one question to an agent left behind', {
+export const TRACE = named('Trace', 'The record of one question to an agent', {
   ...TRACE_FIELDS,
   answer: orNull(t.String()),
   error: orNull(t.String()),
@@ -306,7 +304,7 @@ export const DELETED = named('Deleted', { deleted: COUNT })
 
 const CONVERSATION_FIELDS = {
   conversation_id: t.String(),
-  title: t.String({ description: 'The beginning of its first question' }),
+  title: t.String({ description: 'The start of its first question' }),
   turn_count: COUNT,
   started_at: TIME,
   ended_at: TIME,
@@ -314,7 +312,7 @@ const CONVERSATION_FIELDS = {
 
 export const CONVERSATION_SUMMARY = named('ConversationSummary', {
   ...CONVERSATION_FIELDS,
-  is_running: t.Boolean({ description: 'A question of it is being answered' }),
+  is_running: t.Boolean({ description: 'Whether a question is running' }),
 })
 export const CONVERSATION_LIST = named('ConversationList', {
   items: t.Array(CONVERSATION_SUMMARY),
@@ -338,15 +336,15 @@ export const TURN_IN_PROGRESS = named('TurnInProgress', {
   trace_id: t.String(),
   question: t.String(),
   started_at: TIME,
-  seconds: t.Number({ minimum: 0, description: 'Since then' }),
+  seconds: t.Number({ minimum: 0, description: 'Seconds since then' }),
 })
 
 export const CONVERSATION = named('Conversation', {
   ...CONVERSATION_FIELDS,
-  summary: orNull(t.String(), { description: 'Of its oldest turns, where one was made' }),
+  summary: orNull(t.String(), { description: 'A summary of its oldest turns, if any' }),
   turns: t.Array(CONVERSATION_TURN),
   running: orNull(TURN_IN_PROGRESS, {
-    description: 'The question that is being answered; null: none, or it is among the turns',
+    description: 'The running question, or null',
   }),
   next: NEXT,
 })

@@ -33,7 +33,7 @@ export const VIEW = t.Object(
     id: t.Integer(),
     name: t.String(),
     project: t.String(),
-    query: t.String({ description: 'The SELECT that it stands for' }),
+    query: t.String({ description: 'The SELECT behind the view' }),
     columns: t.Array(named('ViewColumn', { name: t.String(), type: t.String() })),
     ...TIMES,
   },
@@ -57,7 +57,7 @@ export const VIEW = t.Object(
 )
 
 export const JOB_ERROR = named('JobError', 'An item that was left out', {
-  item: t.String({ description: 'An id, the number of a row, a path or an address' }),
+  item: t.String({ description: 'An id, row number, path or address' }),
   message: t.String(),
 })
 
@@ -71,9 +71,9 @@ export const JOB = t.Object(
     state: JOB_STATE,
     project: t.String(),
     knowledge_base: orNull(t.String(), {
-      description: 'What it fills; null: nothing of that kind',
+      description: 'The knowledge base it writes, or null',
     }),
-    title: t.String({ description: 'What it does, for people' }),
+    title: t.String({ description: 'A description' }),
     created_at: TIME,
     started_at: TIME_OR_NULL,
     finished_at: TIME_OR_NULL,
@@ -82,18 +82,18 @@ export const JOB = t.Object(
     chunks: COUNT,
     skipped_rows: t.Integer({
       minimum: 0,
-      description: 'Rows not stored because their content is empty; `errors` lists the first 100',
+      description: 'Rows with empty content; `errors` lists the first 100',
     }),
-    total: orNull(COUNT, { description: 'Rows that there will be; null: nobody knows' }),
-    rate: orNull(t.Number(), { description: 'Rows a second of late' }),
-    remaining_seconds: orNull(t.Number(), { description: 'null: nobody knows' }),
-    error: orNull(t.String(), { description: 'Why it failed; null: it did not' }),
-    errors: t.Array(JOB_ERROR, { description: 'What was left out, the first of it' }),
+    total: orNull(COUNT, { description: 'Total rows, or null if unknown' }),
+    rate: orNull(t.Number(), { description: 'Recent rows per second' }),
+    remaining_seconds: orNull(t.Number(), { description: 'null if unknown' }),
+    error: orNull(t.String(), { description: 'Why it failed, or null' }),
+    errors: t.Array(JOB_ERROR, { description: 'The first items left out' }),
     error_count: COUNT,
   },
   {
     $id: 'Job',
-    description: 'Work that goes on without a request, survives a restart, and can be watched',
+    description: 'Background work that survives a restart and can be watched',
     examples: [
       {
         id: 7,
@@ -122,26 +122,26 @@ export const JOB = t.Object(
 
 export const JOB_LIST = named('JobList', {
   items: t.Array(JOB),
-  total: t.Integer({ minimum: 0, description: 'Of all that were found' }),
-  next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+  total: t.Integer({ minimum: 0, description: 'All matching jobs' }),
+  next: orNull(t.Integer(), { description: 'The `offset` of the next page, or null' }),
 })
 
 export const DELETED_JOBS = named('DeletedJobs', { deleted: t.Integer({ minimum: 0 }) })
 
-export const SCHEDULE = named('Schedule', 'A job that runs by itself', {
+export const SCHEDULE = named('Schedule', 'A scheduled job', {
   id: t.Integer(),
   name: t.String(),
   project: t.String(),
   query: t.String({ description: 'Statements, separated by semicolons; secrets are masked' }),
   if_query: orNull(t.String(), {
-    description: 'It runs only where the last of these gives a row',
+    description: 'It runs only if the last of these returns a row',
   }),
   start_at: TIME,
   end_at: TIME_OR_NULL,
-  next_run_at: orNull(TIME, { description: 'null: it does not run any more' }),
+  next_run_at: orNull(TIME, { description: 'null: it will not run again' }),
   schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
   last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
-    description: 'What LAST stands for, by the place of its statement',
+    description: 'The value of LAST, by the position of its statement',
   }),
   created_at: TIME,
 })
@@ -157,11 +157,11 @@ export const SCHEDULE_RUN = named('ScheduleRun', {
 
 export const BACKUP = t.Object(
   {
-    name: t.String({ description: 'Of its folder within the folder of backups' }),
+    name: t.String({ description: 'The name of its folder' }),
     size_bytes: COUNT,
     created_at: TIME,
     row_count: COUNT,
-    has_keys: t.Boolean({ description: 'false: secrets cannot be read after a restore' }),
+    has_keys: t.Boolean({ description: 'false: the secrets cannot be restored' }),
   },
   {
     $id: 'Backup',
@@ -178,49 +178,47 @@ export const BACKUP = t.Object(
 )
 
 /** A source of a knowledge base: which of the fields there are depends on its kind. */
-export const SOURCE_RUN = named(
-  'SourceRun',
-  'One time that a knowledge base was brought into step',
-  {
-    id: t.Integer(),
-    job_id: orNull(t.Integer()),
-    trigger: oneOf(['request', 'schedule', 'change']),
-    state: oneOf(['running', 'done', 'failed', 'cancelled']),
-    started_at: TIME,
-    finished_at: TIME_OR_NULL,
-    duration_ms: orNull(COUNT),
-    added: COUNT,
-    changed: COUNT,
-    unchanged: COUNT,
-    removed: COUNT,
-    failed: COUNT,
-    bytes: COUNT,
-    pages: COUNT,
-    error: orNull(t.String()),
-    errors: t.Array(JOB_ERROR),
-  },
-)
+export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
+  id: t.Integer(),
+  job_id: orNull(t.Integer()),
+  trigger: oneOf(['request', 'schedule', 'change']),
+  state: oneOf(['running', 'done', 'failed', 'cancelled']),
+  started_at: TIME,
+  finished_at: TIME_OR_NULL,
+  duration_ms: orNull(COUNT),
+  added: COUNT,
+  changed: COUNT,
+  unchanged: COUNT,
+  removed: COUNT,
+  failed: COUNT,
+  bytes: COUNT,
+  pages: COUNT,
+  error: orNull(t.String()),
+  errors: t.Array(JOB_ERROR),
+})
 
-/** What a source is told: which of these depends on its kind. */
+/** The settings of a sync; which of them apply depends on the kind of source. */
 export const SOURCE_PARAMETERS = {
-  path: t.Optional(t.String({ description: 'Of a folder' })),
-  url: t.Optional(t.String({ description: 'Of url, sitemap and site' })),
-  query: t.Optional(t.String({ description: 'Of a query: a SELECT' })),
-  table: t.Optional(t.String({ description: 'Of a table: its name in SQL' })),
+  path: t.Optional(t.String({ description: 'The path, for a folder' })),
+  url: t.Optional(t.String({ description: 'The address, for url, sitemap and site' })),
+  query: t.Optional(t.String({ description: 'The SELECT of a query' })),
+  table: t.Optional(t.String({ description: 'The table’s name in SQL' })),
   track_column: t.Optional(
-    t.String({ description: 'Of query and table: it grows with each change' }),
+    t.String({ description: 'For query and table: a column that grows with each change' }),
   ),
-  include: t.Optional(t.Array(t.String(), { description: 'Globs: what is read' })),
-  exclude: t.Optional(t.Array(t.String(), { description: 'Globs: what is not' })),
-  hidden: t.Optional(t.Boolean({ description: 'Of a folder: hidden files, too' })),
+  include: t.Optional(t.Array(t.String(), { description: 'Globs of the files to read' })),
+  exclude: t.Optional(t.Array(t.String(), { description: 'Globs of the files to leave out' })),
+  hidden: t.Optional(t.Boolean({ description: 'Also reads hidden files of a folder' })),
   headers: t.Optional(
-    t.Record(t.String(), t.String(), { description: 'Sent with each request; answers mask them' }),
+    t.Record(t.String(), t.String(), { description: 'Sent with each request; masked in answers' }),
   ),
-  limit: t.Optional(t.Integer({ minimum: 1, description: 'Most pages' })),
-  crawl_depth: t.Optional(t.Integer({ minimum: 0, description: 'In links from the address' })),
+  limit: t.Optional(t.Integer({ minimum: 1, description: 'Maximum number of pages' })),
+  crawl_depth: t.Optional(
+    t.Integer({ minimum: 0, description: 'Links to follow from the address' }),
+  ),
   filters: t.Optional(t.Union([TEXTS, t.Object({ allowed_domains: TEXTS })])),
   allow_empty: t.Optional(
-    t.Boolean({ description: 'A source that is empty all at once is meant to be' }),
+    t.Boolean({ description: 'Whether an empty source removes all documents' }),
   ),
 }
 
@@ -237,27 +235,27 @@ export const SOURCE_DEFINITION = t.Object(
   },
   {
     $id: 'SourceDefinition',
-    description: 'A new source needs `name`, `kind` and what its kind needs',
+    description: 'A new source needs `name`, `kind` and the fields of its kind',
     additionalProperties: true,
     examples: [{ name: 'docs', kind: 'folder', path: '/srv/docs', schedule: 'every 15 minutes' }],
   },
 )
 
-export const SOURCE = named('Source', 'What a knowledge base is kept in step with', {
+export const SOURCE = named('Source', 'A source that a knowledge base syncs with', {
   id: t.Integer(),
   name: t.String(),
   kind: oneOf(['folder', 'url', 'sitemap', 'site', 'query', 'table'], { $id: 'SourceKind' }),
   ...SOURCE_PARAMETERS,
   schedule: orNull(t.String(), { description: 'A cron expression (UTC) or `every 15 minutes`' }),
-  watch: t.Boolean({ description: 'Of a folder: it runs when something in it changes' }),
+  watch: t.Boolean({ description: 'Whether changes in a folder start a run' }),
   remove_vanished: t.Boolean(),
   created_at: TIME,
   updated_at: TIME,
   knowledge_base: t.String(),
   project: t.String(),
-  job_id: orNull(t.Integer(), { description: 'The job that runs it now' }),
+  job_id: orNull(t.Integer(), { description: 'The job of the current run' }),
   next_run_at: TIME_OR_NULL,
-  watching: orNull(oneOf(['events', 'polling']), { description: 'null: it is not watched' }),
+  watching: orNull(oneOf(['events', 'polling']), { description: 'null: not watched' }),
   watch_note: orNull(t.String()),
   last_run: orNull(SOURCE_RUN),
 })
@@ -276,7 +274,7 @@ const DATABASE_FIELDS = {
   deletable: t.Boolean(),
   class_type: t.Optional(t.String()),
   connection_data: t.Optional(
-    t.Record(t.String(), t.Unknown(), { description: 'Its parameters, secrets masked' }),
+    t.Record(t.String(), t.Unknown(), { description: 'Parameters, with secrets masked' }),
   ),
   created_at: t.Optional(TIME),
   updated_at: t.Optional(TIME),
@@ -286,17 +284,21 @@ export const DATABASE = t.Object(
   { ...DATABASE_FIELDS, connection_status: t.Optional(DATABASE_CHECK) },
   {
     $id: 'Database',
-    description: 'A namespace of SQL: a project, a data source, or one that is built in',
+    description: 'An SQL namespace: a project, a data source, or a built-in one',
     examples: [
       { name: 'mindsdb', type: 'project', id: 1, engine: null, visible: true, deletable: false },
     ],
   },
 )
 
-export const CONNECTION_FAILURE = named('ConnectionFailure', 'Nothing was made', {
-  status: oneOf(['connection_error']),
-  detail: t.String(),
-})
+export const CONNECTION_FAILURE = named(
+  'ConnectionFailure',
+  'The connection failed; nothing was stored',
+  {
+    status: oneOf(['connection_error']),
+    detail: t.String(),
+  },
+)
 
 export const CONNECTION_STATUS = named('ConnectionStatus', {
   status: oneOf(['success', 'connection_error']),

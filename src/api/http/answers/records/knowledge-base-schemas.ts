@@ -18,7 +18,7 @@ export const SHOWN_MODEL = t.Object(
   {
     provider: t.String(),
     model_name: t.String(),
-    api_key: t.String({ description: '`******` where one is stored, else empty' }),
+    api_key: t.String({ description: '`******` if one is stored, else empty' }),
     base_url: t.Optional(t.String()),
   },
   {
@@ -33,8 +33,8 @@ const PARAMS = t.Object(
   {
     created_embedding_model: t.Optional(t.String()),
     preprocessing: t.Optional(t.Record(t.String(), t.Unknown(), { description: 'As it was sent' })),
-    warnings: t.Optional(t.Array(t.String(), { description: 'What does not do as it is' })),
-    language: t.Optional(t.String({ description: 'Of the content, for the keyword search' })),
+    warnings: t.Optional(t.Array(t.String(), { description: 'Problems of the definition' })),
+    language: t.Optional(t.String({ description: 'Language of the content, for keyword search' })),
     hybrid_search: t.Optional(t.Boolean()),
     hybrid_search_alpha: t.Optional(t.Number()),
     hybrid_search_fusion: t.Optional(t.String()),
@@ -49,7 +49,7 @@ const PARAMS = t.Object(
           total: t.Optional(COUNT),
           error: t.Optional(t.String()),
         },
-        { description: 'The change to another embedding model that is under way' },
+        { description: 'The running change to another embedding model' },
       ),
     ),
   },
@@ -75,7 +75,7 @@ export const KNOWLEDGE_BASE = t.Object(
     embedding_model: SHOWN_MODEL,
     reranking_model: orNull(SHOWN_MODEL),
     metadata_columns: TEXTS,
-    metadata_types: t.Record(t.String(), t.String(), { description: 'The type in SQL of each' }),
+    metadata_types: t.Record(t.String(), t.String(), { description: 'The SQL type of each' }),
     content_columns: TEXTS,
     id_column: t.String(),
     params: PARAMS,
@@ -132,8 +132,8 @@ export const PREVIEWED_CHUNK = named('PreviewedChunk', {
   content: t.String(),
   start: COUNT,
   end: COUNT,
-  tokens: orNull(COUNT, { description: 'null: nobody knows the tokens of the model' }),
-  embedded: t.String({ description: 'What becomes its vector' }),
+  tokens: orNull(COUNT, { description: 'null if the token count is unknown' }),
+  embedded: t.String({ description: 'The text that is embedded' }),
   source: t.String(),
   metadata: FIELDS,
 })
@@ -141,7 +141,7 @@ export const PREVIEWED_CHUNK = named('PreviewedChunk', {
 export const PREVIEW = named('Preview', {
   chunks: t.Array(PREVIEWED_CHUNK),
   total: COUNT,
-  tokens_max: orNull(COUNT, { description: 'What the embedding model reads of a chunk' }),
+  tokens_max: orNull(COUNT, { description: 'Tokens that the embedding model reads' }),
   warnings: TEXTS,
 })
 
@@ -170,20 +170,20 @@ export const DOCUMENT_CHUNK = named('DocumentChunk', {
   content_column: t.String(),
   start_char: COUNT,
   end_char: COUNT,
-  source: t.String({ description: 'What cut it, as `JSONChunkingPreprocessor`' }),
+  source: t.String({ description: 'The preprocessor, such as `JSONChunkingPreprocessor`' }),
   metadata: FIELDS,
 })
 
 export const DOCUMENT_TEXTS = named('DocumentTexts', {
   ...STORED_DOCUMENT,
   content: t.Record(t.String(), t.String(), { description: 'The text of each content column' }),
-  exact: t.Boolean({ description: 'Whether the texts are exactly what was inserted' }),
+  exact: t.Boolean({ description: 'Whether the texts are exactly as inserted' }),
   chunks: t.Array(DOCUMENT_CHUNK),
 })
 
 const PAGE = {
   total: COUNT,
-  next: orNull(t.String(), { description: 'The `cursor` of the next page; null: there is none' }),
+  next: orNull(t.String(), { description: 'The `cursor` of the next page, or null' }),
 }
 
 export const DOCUMENT_LIST = named('DocumentList', { items: t.Array(DOCUMENT), ...PAGE })
@@ -191,7 +191,7 @@ export const DOCUMENT_LIST = named('DocumentList', { items: t.Array(DOCUMENT), .
 export const CHUNK_LIST = named('ChunkList', {
   items: t.Array(
     named('Chunk', {
-      id: t.String({ description: 'Of the document' }),
+      id: t.String({ description: 'The id of the document' }),
       chunk_id: t.String(),
       chunk_content: t.String(),
       metadata: FIELDS,
@@ -221,7 +221,7 @@ const RANK = { rank: t.Integer({ minimum: 1 }) }
 
 const SEARCH_RESULT = t.Object(
   {
-    id: t.String({ description: 'Of the document' }),
+    id: t.String({ description: 'The id of the document' }),
     chunk_id: t.String(),
     chunk_content: t.String(),
     metadata: FIELDS,
@@ -229,7 +229,7 @@ const SEARCH_RESULT = t.Object(
     distance: orNull(t.Number()),
     ...RANK,
     explain: t.Optional(
-      named('ResultExplanation', 'null: not among the best of that part', {
+      named('ResultExplanation', 'null: not among the best by that measure', {
         vector: orNull(t.Object({ ...RANK, distance: t.Number() })),
         keyword: orNull(t.Object({ ...RANK, score: t.Number() })),
         fusion: orNull(t.Object({ ...RANK, relevance: t.Number() })),
@@ -269,7 +269,7 @@ export const SEARCH_ANSWER = named('SearchAnswer', {
       mode: oneOf(SEARCH_MODES, { $id: 'SearchMode' }),
       reranked: t.Boolean(),
       feedback: t.Boolean(),
-      sql: orNull(t.String(), { description: 'The statement that finds the same chunks' }),
+      sql: orNull(t.String(), { description: 'An equivalent SQL statement' }),
       access: t.Object({ kind: oneOf(['memory', 'scan']), detail: t.String() }),
       ms: t.Object(
         {
@@ -288,13 +288,13 @@ export const SEARCH_ANSWER = named('SearchAnswer', {
 
 const REGION = t.Object({
   level: t.Integer({
-    description: '0: for a view from far away; further levels have smaller ones',
+    description: '0: the largest regions; higher levels are smaller',
   }),
-  parent: orNull(t.Integer({ description: 'Index of the region that it is a part of' })),
+  parent: orNull(t.Integer({ description: 'Index of the parent region' })),
   x: t.Integer(),
   y: t.Integer(),
   point_count: COUNT,
-  words: t.Array(t.String(), { description: 'What tells it from the others, the best first' }),
+  words: t.Array(t.String(), { description: 'Words that distinguish it, best first' }),
 })
 
 export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 65535', {
@@ -302,23 +302,23 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
   progress: orNull(
     t.Object({
       stage: oneOf(MAP_STAGES),
-      share: t.Number({ description: 'Of the whole way, 0 to 1' }),
+      share: t.Number({ description: 'Share done, 0 to 1' }),
     }),
-    { description: 'Of the map that is being computed, though an older one may be there' },
+    { description: 'Progress of the map being computed; an older one may exist' },
   ),
-  error: orNull(t.String(), { description: 'Why the last one could not be computed' }),
+  error: orNull(t.String(), { description: 'Why the last attempt failed' }),
   reembedding: t.Boolean({
-    description: 'Another embedding model is going to take over: the map is of the former vectors',
+    description: 'A change of the embedding model is running: the map shows the old vectors',
   }),
   map: orNull(
     t.Object({
-      version: t.String({ description: 'Sent along with questions about its points' }),
-      current: t.Boolean({ description: 'false: something was stored or deleted since' }),
+      version: t.String({ description: 'Send it with requests about points' }),
+      current: t.Boolean({ description: 'false: documents changed since' }),
       revision: t.Integer(),
       embedding_model: t.String(),
       point_count: COUNT,
       chunk_count: COUNT,
-      seconds: t.Number({ description: 'What it took' }),
+      seconds: t.Number({ description: 'Computing time' }),
       regions: t.Array(REGION),
     }),
   ),
@@ -327,23 +327,23 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
 export const MAP_VALUES = named('MapValues', {
   version: t.String(),
   kind: oneOf(['categories', 'numbers', 'times'], {
-    description: '`times`: milliseconds since 1970, also of texts that are all dates',
+    description: '`times`: milliseconds since 1970, also for texts that are all dates',
   }),
   values: t.Optional(
     t.Array(t.Object({ value: t.String(), count: COUNT }), {
-      description: 'Of `categories`, the commonest first',
+      description: 'For `categories`: the values, most common first',
     }),
   ),
   codes: t.Optional(
     t.String({
       description:
-        'Of `categories`: for each point the index in `values` plus 1, or 0 for none, as little-endian integers of 32 bits in base64',
+        'For `categories`: each point’s index in `values` plus 1, or 0 for none, as little-endian 32-bit integers in base64',
     }),
   ),
   numbers: t.Optional(
     t.String({
       description:
-        'Of `numbers` and `times`: one for each point, NaN for none, as little-endian doubles in base64',
+        'For `numbers` and `times`: one per point, NaN for none, as little-endian doubles in base64',
     }),
   ),
 })
@@ -359,7 +359,7 @@ export const MAP_CHUNKS = named('MapChunks', {
           chunk_content: t.String(),
           metadata: FIELDS,
         }),
-        { description: 'null: it was deleted since the map was made' },
+        { description: 'null: deleted since' },
       ),
     }),
   ),

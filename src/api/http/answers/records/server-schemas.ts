@@ -31,7 +31,7 @@ export const HEALTH = t.Object(
 )
 
 export const READINESS = t.Union([NOTHING, t.Object({ warnings: TEXTS })], {
-  description: 'An empty string; or what is not as it should be',
+  description: 'An empty string, or what is wrong',
 })
 
 export const CONFIG = t.Object(
@@ -41,8 +41,8 @@ export const CONFIG = t.Object(
 
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
-export const STATUS = named('Status', 'What is optional is shown to those who are logged in', {
-  mindsdb_version: t.String({ description: 'The release whose API is served' }),
+export const STATUS = named('Status', 'Optional fields are for logged-in users', {
+  mindsdb_version: t.String({ description: 'The MindsDB release whose API this is' }),
   eider_version: t.String(),
   environment: t.String(),
   auth: t.Object({
@@ -54,13 +54,15 @@ export const STATUS = named('Status', 'What is optional is shown to those who ar
   principal: t.Optional(
     t.Object(
       {
-        kind: oneOf(['open', 'user', 'key'], { description: '`open`: there is no login' }),
-        id: t.String({ description: 'Unique among its kind' }),
+        kind: oneOf(['open', 'user', 'key'], { description: '`open`: the server has no login' }),
+        id: t.String({ description: 'Unique within its kind' }),
         name: t.String(),
         scopes: t.Array(oneOf(SCOPES)),
-        projects: orNull(TEXTS, { description: 'What it may name, in lower case; null: all' }),
+        projects: orNull(TEXTS, {
+          description: 'The projects it may name, in lower case; null: all',
+        }),
       },
-      { description: 'Who makes this request, and what it may do' },
+      { description: 'The caller of this request, with its rights' },
     ),
   ),
   statements: t.Optional(
@@ -93,7 +95,7 @@ export const STATUS = named('Status', 'What is optional is shown to those who ar
         data: COUNT,
         log: COUNT,
         files: COUNT,
-        full: t.Boolean({ description: 'Nothing more is stored' }),
+        full: t.Boolean({ description: 'Whether writes are refused' }),
       },
       { description: 'Bytes' },
     ),
@@ -104,14 +106,14 @@ export const STATUS = named('Status', 'What is optional is shown to those who ar
         rss: COUNT,
         data: orNull(COUNT, {
           description:
-            'Private writable memory as the kernel counts it; JavaScript reserves most of it when it starts',
+            'Private writable memory by the kernel’s count; JavaScript reserves most of it at the start',
         }),
-        start: orNull(COUNT, { description: '`data` when the server had started' }),
+        start: orNull(COUNT, { description: '`data` right after the start' }),
         limit: orNull(COUNT, {
-          description: 'Of `data`: beyond it statements fail. null: the system keeps no limit',
+          description: 'The limit of `data`, beyond which statements fail; null: none',
         }),
-        readers: t.Integer({ description: 'Limit of each process that reads files' }),
-        interrupted: t.Integer({ description: 'Statements that ended for lack of memory' }),
+        readers: t.Integer({ description: 'The limit of each file reader process' }),
+        interrupted: t.Integer({ description: 'Statements ended for lack of memory' }),
       },
       { description: 'Bytes' },
     ),
@@ -126,28 +128,28 @@ export const STATUS = named('Status', 'What is optional is shown to those who ar
 })
 
 export const RUNNING_REQUEST = named('RunningRequest', {
-  number: t.Integer({ description: 'To cancel it by' }),
+  number: t.Integer({ description: 'Its number, for cancelling it' }),
   started_at: TIME,
   ms: COUNT,
   method: t.String(),
-  path: t.String({ description: 'Without what stands behind the ?' }),
+  path: t.String({ description: 'Without the query string' }),
   route: t.String(),
   statement: orNull(t.String(), { description: 'Its first words, without values' }),
   request_id: t.String(),
-  principal: orNull(t.String(), { description: 'Who made it; null: there is no login' }),
+  principal: orNull(t.String(), { description: 'The caller; null without a login' }),
 })
 
 export const ANSWERED_REQUEST = named('AnsweredRequest', {
   started_at: TIME,
-  ms: t.Number({ description: 'To the last byte of the answer' }),
+  ms: t.Number({ description: 'Until the last byte of the answer' }),
   method: t.String(),
-  path: t.String({ description: 'Without what stands behind the ?' }),
-  route: t.String({ description: 'The pattern of the path; `unknown` where no route has it' }),
+  path: t.String({ description: 'Without the query string' }),
+  route: t.String({ description: 'The pattern of the path, or `unknown`' }),
   status: t.Integer(),
-  code: orNull(t.String(), { description: 'Of the error that it was answered with' }),
+  code: orNull(t.String(), { description: 'The error code of its answer' }),
   request_id: t.String(),
-  principal: orNull(t.String(), { description: 'Who made it; null: nobody was logged in' }),
-  is_from_page: t.Boolean({ description: 'Of the web page of this server, as it says itself' }),
+  principal: orNull(t.String(), { description: 'The caller; null without a login' }),
+  is_from_page: t.Boolean({ description: 'Whether the server’s own page sent it' }),
 })
 
 export const USAGE = named('Usage', {
@@ -155,16 +157,17 @@ export const USAGE = named('Usage', {
   knowledge_base: t.String(),
   documents: COUNT,
   chunks: COUNT,
-  dimensions: orNull(t.Integer(), { description: 'Of a vector; null: none was stored yet' }),
+  dimensions: orNull(t.Integer(), {
+    description: 'The length of a vector; null before the first one',
+  }),
   disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
-    description:
-      'Bytes of the database file, in whole blocks; what its log holds is not counted. null: left out',
+    description: 'Bytes in the database file, in whole blocks, without the log. null: left out',
   }),
   memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
   vectors: t.Object({
     copy: oneOf(['whole', 'codes', 'loading', 'none'], {
       description:
-        'What memory holds of them. `codes`: a fifth of the bytes, the vectors are read from the disk; `none`: searches read all of them there',
+        'What is in memory. `codes`: compressed, a fifth of the size, with the vectors on disk; `none`: searches read them from disk',
     }),
     count: COUNT,
   }),
@@ -174,19 +177,19 @@ export const USAGE = named('Usage', {
       state: oneOf(['ready', 'building', 'exact', 'unavailable']),
       detail: t.String(),
     },
-    { description: 'As SHOW INDEXES says' },
+    { description: 'As in SHOW INDEXES' },
   ),
 })
 
 export const USAGE_LIST = named('UsageList', {
   items: t.Array(USAGE),
   total: COUNT,
-  next: orNull(t.Integer(), { description: 'The `offset` of the rest; null: there is none' }),
+  next: orNull(t.Integer(), { description: 'The `offset` of the next page, or null' }),
 })
 
 export const SETTING = named('Setting', {
   name: t.String(),
-  value: orNull(t.String(), { description: 'null: it is not set, or a secret' }),
+  value: orNull(t.String(), { description: 'null: unset or secret' }),
   default: orNull(t.String(), { description: 'null: not set' }),
   meaning: t.String(),
   is_secret: t.Boolean(),
@@ -195,16 +198,16 @@ export const SETTING = named('Setting', {
 
 const SQL_CONTEXT = named('SqlContext', {
   show_secrets: t.Boolean(),
-  db: t.String({ description: 'Send it as `context.db` to stay in this database' }),
+  db: t.String({ description: 'Send it as `context.db` with the next request' }),
 })
 
 const SQL_ERROR = named('SqlError', {
   type: oneOf(['error']),
   error_code: t.Integer(),
-  error_message: t.String({ description: 'And below it the place in the statement' }),
+  error_message: t.String({ description: 'With the position in the statement' }),
   context: SQL_CONTEXT,
   column_names: t.Optional(TEXTS),
-  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows from before it failed' })),
+  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows before the failure' })),
 })
 
 /** Rows, what was changed, or what failed. */
@@ -245,7 +248,7 @@ export const SQL_FUNCTION = named('SqlFunction', {
   name: t.String(),
   kind: oneOf(['scalar', 'aggregate', 'window']),
   signatures: t.Array(t.String(), {
-    description: 'Without a type where that follows from the arguments',
+    description: 'Without types that follow from the arguments',
     examples: [['round(x)', 'round(x, precision)']],
   }),
   description: orNull(t.String()),
@@ -266,7 +269,7 @@ export const FILE = t.Object(
     sheets: t.Array(
       named('FileSheet', {
         name: t.String(),
-        table: t.Optional(t.String({ description: 'Its name in SQL, within `files`' })),
+        table: t.Optional(t.String({ description: 'Its SQL name within `files`' })),
         row_count: COUNT,
         columns: TEXTS,
       }),
@@ -289,7 +292,7 @@ export const FILE = t.Object(
         }),
       ),
     }),
-    warnings: t.Array(t.String(), { description: 'What could not be read' }),
+    warnings: t.Array(t.String(), { description: 'Parts that could not be read' }),
     created_at: TIME,
   },
   {
@@ -323,5 +326,5 @@ export const FILE_LIST = named('UploadResult', {
       detail: t.String(),
     }),
   ),
-  skipped: t.Integer({ minimum: 0, description: 'Entries of a ZIP file that are no files' }),
+  skipped: t.Integer({ minimum: 0, description: 'ZIP entries that are not files' }),
 })

@@ -5,7 +5,7 @@ interface Line {
   readonly size: number
   /** Whether the page draws its spaces; otherwise only gaps say where a word ends. */
   readonly spaced: boolean
-  /** So many characters that a raised one at its start is a note's number. */
+  /** Whether the line is so long that a raised number at its start is a note's. */
   readonly isLong: boolean
 }
 
@@ -39,7 +39,7 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     hasSpace = false
   }
   text = (isRtl ? logical(pieces) : pieces).join('')
-  // A mark that stands above a letter is no word of its own.
+  // A mark above a letter is not a separate word.
   const composed = pieces.some((piece) => MARKS.has(piece)) ? text.normalize('NFC') : text
   return cyrillic(
     normalized(composed)
@@ -52,7 +52,7 @@ function byStart(a: Glyph, b: Glyph): number {
   return a.x0 - b.x0 || a.order - b.order
 }
 
-/** A space without width stands where the character before it ends: on its left. */
+/** A space without width is where the character before it ends: on its left. */
 function byMiddle(a: Glyph, b: Glyph): number {
   return a.x0 + a.x1 - b.x0 - b.x1 || b.order - a.order
 }
@@ -68,7 +68,7 @@ function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
   for (const [index, glyph] of visual.entries()) {
     const next = visual[index + 1]
     if (next === undefined || isJoinedSpace(glyph.text) || isJoinedSpace(next.text)) continue
-    // Dots that lead to a number are no letters.
+    // Leader dots before a number are not letters.
     if (glyph.text === '..' || next.text === '..') continue
     gaps.push((next.x0 - glyph.x1) / size)
   }
@@ -85,7 +85,7 @@ function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): bo
   if (isHinted && gap > gapMin * 0.45 && !WIDE.test(before.text) && !WIDE.test(glyph.text))
     return true
   const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
-  // Between an ideograph and a Latin letter stands a quarter of a height; between two ideographs nothing.
+  // Between an ideograph and a Latin letter is a gap of a quarter of the height; between two ideographs there is none.
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
 }
 
@@ -95,7 +95,7 @@ function standsOver(accent: Glyph, letter: Glyph): boolean {
   return LETTER.test(letter.text) && shared > (letter.x1 - letter.x0) * 0.6
 }
 
-/** Raised digits are written as such: 10³ is not 103, and a note's number is no part of the word. */
+/** Raised digits are written as such: 10³ is not 103, and a note's number is not part of the word. */
 function written(glyph: Glyph, before: Glyph | null, line: Line): string {
   const digit = SUPERSCRIPTS.get(glyph.text)
   if (digit === undefined || (before === null && !line.isLong)) return glyph.text
@@ -121,7 +121,7 @@ function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): strin
       index -= 1
       continue
     }
-    // As far as a run of Latin letters or digits reaches, with what stands between them.
+    // The extent of a run of Latin letters or digits, with the characters between them.
     let start = index
     for (let at = index; at >= 0 && !turning.test(pieces[at] ?? ''); at -= 1) {
       if (kept.test(pieces[at] ?? '')) start = at
@@ -156,7 +156,7 @@ function mirrored(piece: string): string {
   return MIRRORED.get(piece) ?? piece
 }
 
-/** Ligatures, Arabic shapes and radicals that stand for ideographs become the letters that people type. */
+/** Ligatures, Arabic shapes and radicals become the letters and ideographs that people type. */
 function normalized(text: string): string {
   return SHAPES.test(text) ? text.replace(SHAPES_ALL, (shape) => shape.normalize('NFKC')) : text
 }
@@ -179,7 +179,7 @@ const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
 const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
 const SHAPES_ALL = new RegExp(SHAPES.source, 'g')
 
-/** One character as it stands on a page, in points, upright. `baseline` grows downwards. */
+/** A character's place on a page, in points, upright. `baseline` grows downwards. */
 export interface Glyph {
   readonly text: string
   readonly x0: number
@@ -201,8 +201,8 @@ export interface Font {
 }
 
 /**
- * Some fonts draw a Cyrillic letter with the Latin one that looks the same, and say so in their tables: nobody who types the
- * word finds it then. In a word that is Cyrillic otherwise such letters become Cyrillic.
+ * Some fonts draw a Cyrillic letter with the Latin one that looks the same, and encode it so: a search for the word would
+ * miss it. In a word that is otherwise Cyrillic such letters become Cyrillic.
  */
 function cyrillic(text: string): string {
   if (!CYRILLIC.test(text) || !LATIN.test(text)) return text

@@ -13,7 +13,7 @@ export interface Fragment {
   readonly font: Font
   /** Nearly all of its characters are in type of one width. */
   readonly isMonospace: boolean
-  /** Where its first character stands among those that the page draws. */
+  /** The index of its first character in drawing order. */
   readonly order: number
 }
 
@@ -84,7 +84,7 @@ function continues(run: Run, glyph: Glyph): boolean {
   const size = Math.max(run.size, glyph.size)
   const small = Math.min(run.size, glyph.size)
   const shift = Math.abs(glyph.baseline - run.baseline)
-  // Raised and lowered characters stand close to what they belong to.
+  // Raised and lowered characters are close to their base.
   const isRaised = small < size * 0.85 && shift < size * 0.65
   if (shift > size * 0.25 && !isRaised) return false
   const last = run.glyphs[run.glyphs.length - 1]
@@ -117,7 +117,7 @@ function runOf(glyphs: Glyph[]): Run {
   return run
 }
 
-/** Runs on one line that touch or nearly touch become one, whatever order they are drawn in. */
+/** Runs on one line that touch or nearly touch become one, in any drawing order. */
 function merged(runs: readonly Run[]): Run[] {
   const sorted = [...runs].sort((a, b) => a.baseline - b.baseline || a.x0 - b.x0)
   const done: Run[] = []
@@ -233,7 +233,7 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
       return true
     }
     const isDouble = others.some((other) => {
-      // The letters of a ligature stand at one place.
+      // The letters of a ligature share one position.
       if (glyph.order - other.order < LIGATURE_LETTERS_MAX) return false
       const near = Math.min(glyph.size, other.size) * 0.12
       return (
@@ -252,7 +252,7 @@ const SPACES_SHARE_MIN = 0.03
 /** In heights of the type: wider gaps part columns and cells. */
 const GAP_MAX = 0.95
 
-/** A line of a column, or a table that stands in its place. */
+/** A line of a column, or a table that replaces it. */
 export interface Line extends Fragment {
   /** The pieces that wide gaps part, as read. */
   readonly cells: readonly Fragment[]

@@ -72,7 +72,7 @@ class GlyphReading {
     const { calls } = this.#pdfium
     const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
     for (let index = 0; index < count; index += 1) {
-      // Spaces and line ends that the library guesses; ours come from where the characters stand.
+      // Spaces and line ends guessed by the library; Eider derives its own from the positions of characters.
       if (this.#pdfium.characters.FPDFText_IsGenerated(this.#text, index) === 1) {
         this.#isAfterGap = true
         this.#line.pass(index)
@@ -220,7 +220,7 @@ const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|cmb\d|cmcsc|smallcaps|sfbx|e
 const MONOSPACE =
   /mono|courier|consol|typewriter|cmtt|cmsltt|cmitt|cmtcsc|sfst|sfit|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
 
-/** Private codes that fonts of symbols have always used for the same signs, and what stands for nothing known. */
+/** The private codes of symbol fonts for common signs, and codes without a known meaning. */
 const SYMBOLS = signsByCode(
   'f0b7• f0a7• f076• f0d8• f0fc✓ f06c• f06e• f071• f0e0→ f0e8→ f0ae→ f02d-',
 )
@@ -244,7 +244,7 @@ function isUnknown(code: number): boolean {
   return isPrivate || code === 0xfffd || code === 0
 }
 
-/** What people have filled in on a page, each where its field stands. */
+/** The values filled in on a page, each at its field. */
 function fieldValues(file: PdfFile, page: number, frame: PageFrame): Glyph[] {
   const { form } = file
   if (form === 0) return []
@@ -279,7 +279,7 @@ function fieldText({ pdfium, form }: PdfFile, annotation: number): string {
     .trim()
 }
 
-/** A value stands where its field does, as one wide character. */
+/** A value is at its field's position, as one wide character. */
 function placed({ pdfium }: PdfFile, annotation: number, text: string, frame: PageFrame): Glyph {
   const { calls, scratch } = pdfium
   calls.FPDFAnnot_GetRect(annotation, scratch)

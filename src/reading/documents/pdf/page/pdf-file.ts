@@ -9,7 +9,7 @@ export class PdfFile {
   readonly #pdfium: Pdfium
   readonly #bytes: number
   readonly #document: number
-  /** Of the library's own, which forms need; 0: there is no form. */
+  /** The library's own handle, which forms need; 0: no form. */
   readonly #formInfo: number
   readonly #form: number
 

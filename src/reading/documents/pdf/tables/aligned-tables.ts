@@ -1,6 +1,6 @@
 import type { Fragment, Line } from '../page/fragments.ts'
 
-/** Lines of one column, in which rows whose cells stand below each other have become tables. */
+/** Lines of one column, where rows with aligned cells have become tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {
   const result: Line[] = []
   let index = 0
@@ -54,7 +54,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
   return end
 }
 
-/** null: a list, or text that stands beside other text. */
+/** null: a list, or text next to other text. */
 function tableFrom(lines: readonly Line[]): Line | null {
   const borders = bordersBetween(lines)
   if (borders.length === 0) return null
@@ -115,7 +115,7 @@ const ROWS_MIN = 3
 const CONTINUED_LINES_MAX = 3
 const CELL_CHARS_USUAL = 45
 
-/** A strip from top to bottom in which nothing stands. */
+/** An empty strip from top to bottom. */
 type Gap = readonly [number, number]
 
 const ANYWHERE: readonly Gap[] = [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]]
@@ -146,7 +146,7 @@ export function bordersBetween(lines: readonly Line[]): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Rows of cells in the place of the lines that they were. */
+/** Rows of cells replace the lines they were. */
 export function tableLine(
   table: readonly (readonly string[])[],
   box: Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'>,
@@ -169,8 +169,8 @@ export function tableLine(
 type Rows = readonly (readonly string[])[]
 
 /**
- * Rows without columns that hold nothing. Where the rules of the head stand elsewhere than those of the rows below, the head's
- * cell and the cells that it is the name of are in two columns beside each other: these become one.
+ * The rows without empty columns. If the rules of the head do not line up with those of the rows below, the head's cell and
+ * the cells under it are in two adjacent columns: these become one.
  */
 export function withoutSpareColumns(rows: Rows): Rows {
   const width = Math.max(...rows.map(({ length }) => length))

@@ -112,7 +112,7 @@ function tableOf(glyphs: readonly Glyph[], grid: Grid): Line | null {
   return tableLine(table, boxOf(grid), glyphs)
 }
 
-/** What stands in each row's cells. */
+/** The text of each row's cells. */
 function cellsOf(glyphs: readonly Glyph[], grid: Grid): Fragment[][][] {
   const columns = grid.xs.length - 1
   const cells = Array.from({ length: grid.ys.length - 1 }, () =>

@@ -16,7 +16,7 @@ export interface AskedStep {
 
 export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'evidence' | 'charts' | 'result'>
 
-/** `cut`: the connection broke off, and nobody knows how it ended. */
+/** `cut`: the connection broke off, and the outcome is unknown. */
 type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
 export interface AskedTurn {

@@ -1,4 +1,4 @@
-/** Where a question is typed. What was typed is kept in this window until it is under way. */
+/** Where a question is typed. The text is kept in this window until it is sent. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
@@ -12,7 +12,7 @@ interface ComposerProps {
   /** Under which name the draft is kept. */
   readonly place: string
   readonly isRunning: boolean
-  /** Tells, once the question is under way, to which place the conversation has moved. */
+  /** Called with the conversation's new place, once the question has started. */
   readonly onAsk: (question: string, begun: (place: string) => void) => Promise<void>
   readonly onStop: () => void
   /** Shows the newest; missing: it is seen. */
@@ -109,7 +109,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
   )
 }
 
-/** What the server says to clients that call it by themselves, as whoever reads this page can do it. */
+/** The server's message for API clients, reworded for a user of this page. */
 function inWords(error: Error): Error {
   if (!(error instanceof ApiError) || error.code !== 'conversation_busy') return error
   const { code, status, title } = error

@@ -146,7 +146,7 @@ function inOrder(kept: readonly KeptTurn[], live: readonly AskedTurn[]): readonl
   const known = new Set(kept.map((turn) => turn.trace_id))
   const rest = live.filter(({ traceId }) => traceId === undefined || !known.has(traceId))
   const all = [...kept.map((turn) => watched.get(turn.trace_id) ?? watchedTurn(turn)), ...rest]
-  // What is under way stands below them.
+  // Running turns are below them.
   return all.filter(({ state }) => state !== 'running')
 }
 

@@ -88,10 +88,10 @@ export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
 
 const STATES = { answered: 'answered', failed: 'failed', cancelled: 'stopped' } as const
 
-/** As one that was watched here. Its steps stand in its trace. */
+/** As if it had been watched here. Its steps are in its trace. */
 export function watchedTurn(turn: KeptTurn): AskedTurn {
   const { question, answer, outcome, error_code: code, trace_id: traceId } = turn
-  // The schema leaves open what stands in a cell, as JSON does.
+  // The schema leaves the content of a cell open, as JSON does.
   const found = turn as Found
   const failed = { words: code === null ? '' : `It ended with ${code}.`, kind: kindOf(code) }
   return {

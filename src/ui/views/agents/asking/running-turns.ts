@@ -11,7 +11,7 @@ const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map()
 /** Rises with each question that began or ended: lists of conversations are read again. */
 export const changes = signal(0)
 const lastKey = signal(0)
-/** What stops the question that is under way at a place. */
+/** Stops the running question at a place. */
 const stops = new Map<string, () => void>()
 /** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
 const STOP_MS_MAX = 3000
@@ -24,7 +24,7 @@ export function isWhole(place: string): boolean {
   return whole.value.has(place)
 }
 
-/** Another window asked there, or nobody knows how a question ended: it is read. */
+/** Another window asked there, or the end of a question is unknown: it is read. */
 export function readFromServer(place: string): void {
   whole.value = new Set([...whole.peek()].filter((one) => one !== place))
 }
@@ -61,7 +61,7 @@ export function stopAsking(place: string): void {
   stops.get(place)?.()
 }
 
-/** Stops what is under way there, and waits until it is over. */
+/** Stops the running question there, and waits for its end. */
 export async function stopped(place: string): Promise<void> {
   stopAsking(place)
   const over = Promise.withResolvers<void>()
@@ -80,7 +80,7 @@ interface Asked {
   readonly question: string
   /** Where it is shown until it has a conversation; missing: the place of the conversation. */
   readonly place?: string
-  /** Called once it is under way: with the conversation to which it has moved. */
+  /** Called once it has started, with the conversation's new place. */
   readonly begun?: (conversationId: string | undefined) => void
 }
 
@@ -115,7 +115,7 @@ export async function ask(asked: Asked): Promise<void> {
     shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
     const hasBegun = shown.turn.traceId !== undefined || !isKept
-    // What nobody cancelled goes on where it is kept.
+    // Unless cancelled, it continues where it is stored.
     const isOver = shown.isCancelled || shown.turn.traceId === undefined || !isKept
     if (shown.abort.signal.aborted && hasBegun) return shown.end(isOver ? 'stopped' : 'cut')
     if (shown.turn.traceId !== undefined && error instanceof ApiError) return shown.end('cut')
@@ -133,7 +133,7 @@ type Running = NonNullable<Conversation['running']>
 
 /**
  * Shows a question that another window asked, or this one before it was loaded again. One that was cut is shown anew.
- * @param over called where it was over already: it stands in the conversation
+ * @param over called if it had ended already: it is in the conversation
  */
 export async function watch(
   agent: AgentName,
@@ -183,7 +183,7 @@ class ShownTurn {
 
   tell(event: CompletionEvent): void {
     const { turn } = this
-    // Of one that is watched it is told when it happened.
+    // A watched question also brings the times of its events.
     const atMs = 'at_ms' in event ? event.at_ms : undefined
     const nowMs = atMs === undefined ? Date.now() : turn.startedAtMs + atMs
     this.turn = withEvent(turn, event, nowMs)

@@ -150,7 +150,7 @@ const RATINGS = [
   [-1, 'Bad'],
 ] as const
 
-/** What the reader thought of an answer: good or bad, and why. It stands in the trace. */
+/** The reader's rating of an answer: good or bad, and why. It is stored in the trace. */
 function Feedback({ traceId, summary }: FeedbackProps) {
   const [given, setRating] = useState<number>()
   const [typed, setComment] = useState<string>()

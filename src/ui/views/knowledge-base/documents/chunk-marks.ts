@@ -99,7 +99,7 @@ function holds(one: Span, other: Span): boolean {
 
 const OF_JSON = 'JSONChunkingPreprocessor'
 
-/** The text that is shown stands in no such document: its chunks stand below each other there. */
+/** The shown text is in no such document: its chunks are listed one below the other. */
 export function areMadeOfJson(chunks: readonly { readonly source: string }[]): boolean {
   return chunks.some(({ source }) => source === OF_JSON)
 }

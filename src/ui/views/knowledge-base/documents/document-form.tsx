@@ -44,7 +44,7 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
     if (changed !== '') {
       setBefore(now)
       throw new Error(
-        `Somebody changed ${changed} since you opened it. Save again to replace those with yours`,
+        `Another user changed ${changed} since you opened it. Save again to replace those with yours`,
       )
     }
     // Only edited fields replace what is stored: other people's changes to the rest stay.

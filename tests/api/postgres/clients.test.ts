@@ -1,40 +1,16 @@
-/** The PostgreSQL port, by node-postgres and psql, and by messages that no client sends. */
+/** The PostgreSQL port, by node-postgres and psql. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect } from 'node:net'
-import pg from 'pg'
-import { makeKey } from '../support/access-keys.ts'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
-
-interface Served {
-  readonly t: TestApp
-  readonly port: number
-  stop(): Promise<void>
-}
-
-async function serve(environment: Record<string, string> = {}): Promise<Served> {
-  const t = await createTestApp({ environment: { EIDER_PG_PORT: '0', ...environment } })
-  const listener = t.app.listen({ hostname: '127.0.0.1', port: 0 })
-  const stop = async () => {
-    await listener.stop(0)
-    await t.close()
-  }
-  return { t, port: listener.postgresPort ?? 0, stop }
-}
-
-async function withClient<T>(
-  { port }: Served,
-  use: (client: pg.Client) => Promise<T>,
-  { user = 'eider', password = '' } = {},
-): Promise<T> {
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'mindsdb' })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
-}
+import type pg from 'pg'
+import { makeKey } from '../../support/access-keys.ts'
+import {
+  addTeas,
+  int32,
+  message,
+  RawClient,
+  type Served,
+  serve,
+  withClient,
+} from './postgres-fixture.ts'
 
 let open: Served
 let locked: Served
@@ -42,17 +18,7 @@ const LOGIN = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
 
 beforeAll(async () => {
   ;[open, locked] = await Promise.all([serve(), serve(LOGIN)])
-  await open.t.send('POST', '/api/projects/mindsdb/knowledge_bases', {
-    knowledge_base: { name: 'teas' },
-  })
-  await open.t.send('PUT', '/api/projects/mindsdb/knowledge_bases/teas', {
-    knowledge_base: {
-      rows: [
-        { id: 1, content: 'sencha is a green tea', price: 9 },
-        { id: 2, content: 'rooibos has no caffeine', price: 5 },
-      ],
-    },
-  })
+  await addTeas(open)
 })
 
 afterAll(() => Promise.all([open.stop(), locked.stop()]))
@@ -163,11 +129,9 @@ describe('a client of PostgreSQL', () => {
         'SELECT count(*) FROM range(100000) a, range(10000000) b WHERE hash(a.range + b.range) % 7 = 3'
       const running = client.query(sql).catch((e) => e)
       await Bun.sleep(200)
-      const cancel = Buffer.alloc(16)
-      ;[16, 80877102, processID ?? 0, secretKey ?? 0].forEach((value, index) => {
-        cancel.writeInt32BE(value, index * 4)
-      })
-      await exchange(open.port, cancel)
+      const other = await RawClient.open(open.port)
+      other.send(message('', int32(80877102), int32(processID ?? 0), int32(secretKey ?? 0)))
+      await other.closed
       expect((await running).code).toBe('57014')
       expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }])
     })
@@ -238,36 +202,3 @@ describe('a server with a login', () => {
     )
   })
 })
-
-/** What the server answers to bytes, until it closes the connection or falls silent. */
-function exchange(port: number, bytes: Uint8Array): Promise<Buffer> {
-  return new Promise((resolve) => {
-    const pieces: Buffer[] = []
-    const socket = connect(port, '127.0.0.1', () => socket.end(bytes))
-    socket.on('data', (piece) => pieces.push(Buffer.from(piece)))
-    socket.on('error', () => {})
-    socket.on('close', () => resolve(Buffer.concat(pieces)))
-  })
-}
-
-test('random bytes end their own connection and nothing else', async () => {
-  let seed = 7
-  const random = () => {
-    seed = (seed * 1103515245 + 12345) % 2147483648
-    return seed
-  }
-  const start = Buffer.from('\0\0\0\x1e\0\x03\0\0user\0eider\0database\0x\0\0', 'latin1')
-  start.writeInt32BE(start.length, 0)
-  for (let round = 0; round < 300; round += 1) {
-    const noise = Buffer.from(Array.from({ length: random() % 60 }, () => random() % 256))
-    const kinds = 'QPBDECSHdcfX'
-    const body = Buffer.alloc(5 + noise.length)
-    body.write(kinds[random() % kinds.length] ?? 'Q', 0)
-    body.writeInt32BE(random() % 4 === 0 ? random() % 100 : noise.length + 4, 1)
-    noise.copy(body, 5)
-    await exchange(open.port, round % 3 === 0 ? noise : Buffer.concat([start, body]))
-  }
-  expect((await withClient(open, (client) => client.query('SELECT 1 AS n'))).rows).toEqual([
-    { n: 1 },
-  ])
-}, 60_000)

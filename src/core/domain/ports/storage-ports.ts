@@ -1,0 +1,58 @@
+/** Knowledge bases whose rows another database holds: what the store, the use cases and that database's client share. */
+import type { DataSource } from '../flow/source-parameters.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { SourceValue } from './engine-ports.ts'
+
+/** Runs one statement; each value of its rows as text. Without values it may be several statements. */
+export type RunRemote = (
+  sql: string,
+  values?: readonly SourceValue[],
+) => Promise<readonly (readonly (string | null)[])[]>
+
+/** How a transaction may read and write. */
+export type RemoteMode = 'read' | 'write'
+
+/** A database that may hold knowledge bases. `sources/` implements it. */
+export interface RemoteDatabases {
+  /**
+   * One transaction, committed when `work` has resolved and rolled back when it fails. Each statement of a `read` sees the
+   * same state.
+   * @throws AppError `source_failed` with the server's reason, `timeout`, `sql_not_supported` for an engine that holds none
+   */
+  transaction<T>(
+    source: DataSource,
+    mode: RemoteMode,
+    signal: AbortSignal,
+    work: (run: RunRemote) => Promise<T>,
+  ): Promise<T>
+}
+
+/** A table in a connected database. */
+export interface StoragePlace {
+  readonly source: DataSource
+  readonly table: string
+}
+
+/** Where knowledge bases are stored, for creating, attaching and dropping them. */
+export interface KnowledgeBaseStorages {
+  /**
+   * Makes the tables, all of them or none.
+   * @param definition what another Eider makes the same knowledge base from
+   * @throws AppError `storage_in_use`, `invalid_database` naming what the server lacks, `source_failed`
+   */
+  create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void>
+  /** The definition that `create` stored. @throws AppError `table_not_found`, `invalid_database`, `source_failed` */
+  definitionOf(place: StoragePlace): Promise<string>
+  /** Removes the tables of an owner. Nothing happens for a knowledge base that is stored here. @throws AppError `source_failed` */
+  drop(kb: KnowledgeBase): Promise<void>
+  /** Removes tables that no knowledge base has come to use. */
+  remove(place: StoragePlace): Promise<void>
+  /**
+   * Brings what is here up to what its place holds. Costs nothing for one that is stored here.
+   * @returns the knowledge base as it is then
+   * @throws AppError `source_failed`, `timeout`, `invalid_database`
+   */
+  fresh(kb: KnowledgeBase): Promise<KnowledgeBase>
+  /** Whether another database holds its rows. */
+  isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
+}

@@ -1,0 +1,143 @@
+/** Where a knowledge base is stored: in the embedded store under a name, or in a connected PostgreSQL. */
+import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import { checkedName, nameKey } from '../../core/domain/identifier.ts'
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
+import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
+import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
+import type { CatalogDeps } from './define-database.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { exportDefinition, fieldsOfExport, readExportDefinition } from './knowledge-base-fields.ts'
+
+interface Storage extends Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
+  /** null: the embedded store. */
+  readonly place: StoragePlace | null
+}
+
+/** @throws AppError `missing_parameter`, `forbidden`, `invalid_knowledge_base` */
+export function storageOf(
+  storage: unknown,
+  name: string,
+  { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
+): Storage {
+  if (storage === undefined || storage === null) {
+    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name, place: null }
+  }
+  const fields = typeof storage === 'string' ? storageOfName(storage) : storage
+  const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
+  read.allowOnly(new Set(['database', 'table']), (name) => {
+    return `Unknown field "${name}" in "storage"; expected "database" and "table"`
+  })
+  const database = read.text('database')
+  const table = read.text('table')
+  if (!database || !table) {
+    const detail = 'Must provide "database" and "table" field in "storage" param'
+    throw new AppError('missing_parameter', detail)
+  }
+  const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
+  if (author !== undefined && author.namespaces !== null && !isDefault) {
+    // Storages are of all projects: which names are taken says what there is elsewhere.
+    const message = `${author.name} may use some projects only and names no "storage": leave it out`
+    throw new AppError('forbidden', message)
+  }
+  const vectorDatabaseTable = checkedName('storage table', table)
+  const source = seenDataSource(catalog.snapshot(), database)
+  if (source?.parameters.storage === true) {
+    const place = { source, table: vectorDatabaseTable }
+    return { vectorDatabase: source.name, vectorDatabaseTable, place }
+  }
+  refuseOtherDatabase(database, catalog.snapshot())
+  const vectorDatabase = checkedName('storage database', database)
+  return { vectorDatabase, vectorDatabaseTable, place: null }
+}
+
+/** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
+function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
+  const { projects } = snapshot
+  const key = nameKey(database)
+  const source = seenDataSource(snapshot, database)
+  const isProject = projects.some((project) => nameKey(project.name) === key)
+  const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
+    key,
+  )
+  if (!isProject && !isSystem && source === undefined) return
+  const other = source === undefined ? 'a database of the system' : 'a connected database'
+  const what = isProject ? 'a project' : other
+  const permit = `ALTER DATABASE ${database} PARAMETERS = {"storage": true} permits it`
+  const how =
+    source?.engine === 'postgres'
+      ? permit
+      : 'leave "storage" out, or name a store: "duckdb", or a name of your own'
+  throw new AppError(
+    INVALID_KNOWLEDGE_BASE,
+    `"storage" names ${database}, ${what}, which stores no vectors; ${how}`,
+  )
+}
+
+function storageOfName(name: string): Fields {
+  const [database, table, ...rest] = name.split('.')
+  return rest.length > 0 ? {} : { database, table }
+}
+
+/** What may be said of a knowledge base that is defined elsewhere: how its models are reached from here. */
+const ATTACH_FIELDS = new Set(['name', 'storage', 'attach', 'embedding_model', 'reranking_model'])
+
+/**
+ * The fields of the knowledge base that a storage holds already, over which those go that were sent.
+ * @throws AppError `invalid_knowledge_base`, `table_not_found`, those of the storage
+ */
+export async function attachedFields(
+  sent: Fields,
+  { name, place }: { readonly name: string; readonly place: StoragePlace | null },
+  { storages }: Pick<CatalogDeps, 'storages'>,
+): Promise<{ readonly fields: Fields; readonly dimensions: number | null }> {
+  if (place === null) {
+    const how = '"storage" names the connected database and the table that hold it'
+    throw new AppError(
+      INVALID_KNOWLEDGE_BASE,
+      `"attach" takes a knowledge base that is there: ${how}`,
+    )
+  }
+  new FieldReader(sent, INVALID_KNOWLEDGE_BASE).allowOnly(ATTACH_FIELDS, (field) => {
+    return `"${field}" is as the knowledge base was created: leave it out beside "attach"`
+  })
+  const definition = readExportDefinition(await storages.definitionOf(place))
+  const { attach: _, ...own } = sent
+  const fields = { ...fieldsOfExport(definition, name), ...own }
+  return { fields, dimensions: definition.dimensions }
+}
+
+/** Makes the knowledge base, and its tables where it is to be stored. Where one of the two fails, neither is left. */
+export async function createStored(
+  draft: KnowledgeBaseDraft,
+  { place, isAttached }: { readonly place: StoragePlace | null; readonly isAttached: boolean },
+  { catalog, storages }: Pick<CatalogDeps, 'catalog' | 'storages'>,
+): Promise<KnowledgeBase> {
+  if (place === null) return catalog.createKnowledgeBase(draft)
+  if (!isAttached) await storages.create(place, definitionOf(draft), draft.dimensions)
+  const undo = isAttached ? async () => {} : () => storages.remove(place)
+  let created: KnowledgeBase
+  try {
+    created = await catalog.createKnowledgeBase({ ...draft, remote: { isOwner: !isAttached } })
+  } catch (error) {
+    await undo().catch(() => {})
+    throw error
+  }
+  try {
+    return await storages.fresh(created)
+  } catch (error) {
+    await undo().catch(() => {})
+    await catalog.dropKnowledgeBase(created)
+    throw error
+  }
+}
+
+function definitionOf(draft: KnowledgeBaseDraft): string {
+  const declared = draft.declaredColumns ?? []
+  const storedMetadata = declared.map((column) => ({ ...column, column: '', isDeclared: true }))
+  // A language that was named is one of the params.
+  const language = { isLanguageKnown: false, language: DEFAULT_LANGUAGE }
+  return exportDefinition({ ...draft, ...language, storedMetadata }, 0)
+}

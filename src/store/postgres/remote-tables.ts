@@ -1,0 +1,224 @@
+/** The tables of a knowledge base in PostgreSQL: made, checked, described and removed. */
+import { quote } from '../../core/domain/identifier.ts'
+import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
+
+/** Of the tables. One that is greater was made by a later Eider. */
+const FORMAT = 1
+const SCHEMA = 'eider'
+const BASES = `${SCHEMA}.knowledge_bases`
+const PGVECTOR_MIN = '0.8.0'
+/** PostgreSQL cuts longer names. */
+const TABLE_CHARS_MAX = 50
+
+export interface RemoteTables {
+  readonly chunks: string
+  /** `term, chunk_count`: how many chunks have a term. */
+  readonly terms: string
+  /** `chunk_key, revision`: what the last writes have removed. */
+  readonly removed: string
+}
+
+export function remoteTables({ table }: Pick<StoragePlace, 'table'>): RemoteTables {
+  const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
+  return { chunks: named(''), terms: named(':terms'), removed: named(':removed') }
+}
+
+/** What the database says of a knowledge base. */
+export interface RemoteState {
+  /** Counts the writes. */
+  readonly revision: number
+  readonly nextChunkKey: number
+  readonly chunkCount: number
+  readonly dimensions: number | null
+  readonly columns: readonly Pick<MetadataColumn, 'name' | 'type'>[]
+  /** JSON text, as `exportDefinition` writes it. */
+  readonly definition: string
+}
+
+/** The first statement of each transaction. @throws AppError `invalid_database` without pgvector, or with an old one */
+export async function enter(run: RunRemote, place: StoragePlace): Promise<void> {
+  const find = `SELECT e.extversion, n.nspname, set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true)
+    FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector'`
+  const [found] = await run(find)
+  if (found === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
+  const [version = ''] = found
+  if (isOlder(version ?? '', PGVECTOR_MIN)) {
+    const how = 'update the package, then run ALTER EXTENSION vector UPDATE'
+    throw refused(place, `its pgvector is ${version}, and Eider needs ${PGVECTOR_MIN}: ${how}`)
+  }
+}
+
+const INSTALL = 'install it, then run CREATE EXTENSION vector as an administrator'
+
+function isOlder(version: string, least: string): boolean {
+  const parts = version.split('.').map(Number)
+  for (const [index, needed] of least.split('.').map(Number).entries()) {
+    const part = parts[index] ?? 0
+    if (part !== needed) return part < needed
+  }
+  return false
+}
+
+/** @throws AppError as `KnowledgeBaseStorages.create` */
+export async function createRemoteTables(
+  run: RunRemote,
+  place: StoragePlace,
+  { definition, dimensions }: Pick<RemoteState, 'definition' | 'dimensions'>,
+): Promise<void> {
+  await addExtension(run, place)
+  await enter(run, place)
+  const { table } = place
+  if (table.length > TABLE_CHARS_MAX) {
+    throw refused(place, `a storage table has at most ${TABLE_CHARS_MAX} characters`)
+  }
+  const { chunks, terms, removed } = remoteTables(place)
+  const [[hasSchema, hasBases, hasTable] = []] = await run(
+    `SELECT to_regnamespace('${SCHEMA}'), to_regclass('${BASES}'), to_regclass($1)`,
+    [chunks],
+  )
+  if (hasTable !== null) {
+    const isOwn = hasBases !== null && (await rowOf(run, place)) !== undefined
+    const how = isOwn
+      ? 'holds a knowledge base; add attach = true to use it, or name another table'
+      : 'is a table that Eider did not make; name another one'
+    throw new AppError('storage_in_use', `${SCHEMA}.${table} in ${place.source.name} ${how}`)
+  }
+  if (hasSchema === null) await run(`CREATE SCHEMA ${SCHEMA}`)
+  if (hasBases === null) await run(BASES_SQL)
+  const size = dimensions === null ? '' : `(${dimensions})`
+  await run(`
+    CREATE TABLE ${chunks} (
+      chunk_key bigint PRIMARY KEY, document_id text NOT NULL, chunk_id text NOT NULL,
+      content text NOT NULL, metadata json NOT NULL, typed json NOT NULL,
+      context text NOT NULL, is_cut boolean NOT NULL, layout text, vector vector${size} NOT NULL,
+      terms bigint[] NOT NULL, frequencies integer[] NOT NULL, term_count integer NOT NULL,
+      language text NOT NULL, revision bigint NOT NULL);
+    CREATE INDEX ON ${chunks} (document_id);
+    CREATE INDEX ON ${chunks} (revision);
+    CREATE INDEX ON ${chunks} USING gin (terms);
+    CREATE TABLE ${terms} (term bigint PRIMARY KEY, chunk_count bigint NOT NULL);
+    CREATE TABLE ${removed} (chunk_key bigint NOT NULL, revision bigint NOT NULL);
+    CREATE INDEX ON ${removed} (revision)`)
+  await run(
+    `INSERT INTO ${BASES} (name, format, definition, dimensions) VALUES ($1, ${FORMAT}, $2, $3)`,
+    [table, definition, dimensions],
+  )
+}
+
+const BASES_SQL = `CREATE TABLE ${BASES} (
+  name text PRIMARY KEY, format integer NOT NULL, definition text NOT NULL, dimensions integer,
+  columns json NOT NULL DEFAULT '[]', revision bigint NOT NULL DEFAULT 0,
+  next_chunk_key bigint NOT NULL DEFAULT 1, chunk_count bigint NOT NULL DEFAULT 0,
+  term_total bigint NOT NULL DEFAULT 0)`
+
+/** Where the login may: pgvector is a trusted extension. */
+async function addExtension(run: RunRemote, place: StoragePlace): Promise<void> {
+  const [[isThere, isAvailable] = []] = await run(
+    `SELECT installed_version, default_version FROM pg_catalog.pg_available_extensions WHERE name = 'vector'`,
+  )
+  if (isAvailable === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
+  if (isThere === null) await run('CREATE EXTENSION vector')
+}
+
+/**
+ * @param isLocked no other writer may come before this transaction ends
+ * @throws AppError `table_not_found`, `invalid_database` for tables of a later Eider
+ */
+export async function remoteState(
+  run: RunRemote,
+  place: StoragePlace,
+  isLocked = false,
+): Promise<RemoteState> {
+  const row = await rowOf(run, place, isLocked)
+  if (row === undefined) throw missing(place)
+  const [format, definition, dimensions, columns, revision, nextChunkKey, chunkCount] = row
+  if (Number(format) > FORMAT) {
+    const made = `was made by a later Eider (format ${format}; this one knows ${FORMAT})`
+    throw refused(place, `${SCHEMA}.${place.table} ${made}: update Eider`)
+  }
+  return {
+    definition: String(definition),
+    dimensions: dimensions === null ? null : Number(dimensions),
+    // Written by `sendChange`.
+    columns: JSON.parse(String(columns)) as RemoteState['columns'],
+    revision: Number(revision),
+    nextChunkKey: Number(nextChunkKey),
+    chunkCount: Number(chunkCount),
+  }
+}
+
+async function rowOf(run: RunRemote, { table }: StoragePlace, isLocked = false) {
+  const [row] = await run(
+    `SELECT format, definition, dimensions, columns, revision, next_chunk_key, chunk_count
+      FROM ${BASES} WHERE name = $1${isLocked ? ' FOR UPDATE' : ''}`,
+    [table],
+  )
+  return row
+}
+
+/** After a write. */
+export async function advance(
+  run: RunRemote,
+  { table }: StoragePlace,
+  {
+    revision,
+    nextChunkKey,
+    dimensions,
+    columns,
+    chunkCount,
+    termTotal,
+  }: Omit<RemoteState, 'definition'> & { readonly termTotal: number },
+): Promise<void> {
+  await run(
+    `UPDATE ${BASES} SET revision = $2, next_chunk_key = $3, dimensions = $4, columns = $5,
+      chunk_count = chunk_count + $6, term_total = term_total + $7 WHERE name = $1`,
+    [table, revision, nextChunkKey, dimensions, JSON.stringify(columns), chunkCount, termTotal],
+  )
+}
+
+export async function dropRemoteTables(run: RunRemote, place: StoragePlace): Promise<void> {
+  const { chunks, terms, removed } = remoteTables(place)
+  await run(`DROP TABLE IF EXISTS ${chunks}, ${terms}, ${removed}`)
+  await run(`DELETE FROM ${BASES} WHERE name = $1`, [place.table])
+}
+
+function missing({ source, table }: StoragePlace): AppError {
+  const what = `${source.name} holds no knowledge base in ${SCHEMA}.${table}`
+  return new AppError('table_not_found', `${what}: check the name, or leave out attach = true`)
+}
+
+function refused({ source }: StoragePlace, why: string): AppError {
+  return new AppError('invalid_database', `Database ${source.name} cannot store this: ${why}`)
+}
+
+const FAILURES: Readonly<Record<string, readonly [ErrorCode, (message: string) => string]>> = {
+  '42501': [
+    'invalid_database',
+    (message) => `${message}; GRANT CREATE ON DATABASE … lets its login make the schema ${SCHEMA}`,
+  ],
+  '25006': ['source_failed', () => 'the server takes no writes: it is a standby, or read-only'],
+  '42P01': [
+    'table_not_found',
+    (message) =>
+      `${message}; the tables were dropped there: restore them, or drop the knowledge base`,
+  ],
+  '53100': ['storage_full', () => 'the disk of the server is full'],
+  '22P05': [
+    'insert_failed',
+    () => 'a text has the character NUL, which PostgreSQL does not store: remove it',
+  ],
+}
+
+/** What the server said, in words that name the next step. */
+export function remoteFailure(error: unknown, { source }: StoragePlace): unknown {
+  if (typeof error !== 'object' || error === null || error instanceof AppError) return error
+  // Any property of any object may be looked at.
+  const { code, message } = error as Readonly<Record<string, unknown>>
+  const known = FAILURES[String(code)]
+  if (known === undefined) return error
+  const [kind, text] = known
+  return new AppError(kind, `Database ${source.name}: ${text(String(message))}`, { cause: error })
+}
