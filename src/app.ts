@@ -102,7 +102,7 @@ export interface AppOptions {
   readonly sources?: DataSources
 }
 
-/** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
+/** Per knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
 /** For planning one large statement: the largest takes a third of it on a quiet machine. */

@@ -140,7 +140,7 @@ function logCrash(crash: Crash, settings: Settings): void {
   const { logLevel, dataDirectory } = settings
   const { isPlanned, wasReady, reason, at, uptimeMs, delayMs } = crash
   if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
-  // What a server left that never took a request is of the one before.
+  // If a server never took a request, its file is from the one before.
   const running = wasReady && !isPlanned ? requestsOf(readRunning(dataDirectory) ?? []) : []
   const times = { time: at, uptimeMs, restartInMs: delayMs }
   const line = { level: isPlanned ? 30 : 60, ...times, reason, running }
@@ -154,7 +154,7 @@ function logCrash(crash: Crash, settings: Settings): void {
   }
 }
 
-/** What a server says to the supervisor when the next one may start beside it. */
+/** The server's message to the supervisor that the next one may start beside it. */
 const REPLACE = 'replace'
 
 /** Resolves when the next server answers requests; false: it does not. */
@@ -179,7 +179,7 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
     return await serve(settings, {
       version: packageJson.version,
       restarts,
-      // What the end of the terminal means, the supervisor knows.
+      // The supervisor decides what the end of the terminal means.
       stopSignals: isSupervised ? ['SIGTERM', 'SIGINT'] : stopSignals(),
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
@@ -194,7 +194,7 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
 const DEMO_SCRIPT = join(import.meta.dir, '../scripts/demo.ts')
 
 /**
- * Makes the data of the demo where there is none. In a folder beside it first: what is broken off is not served.
+ * Creates the demo's data if missing. First in a folder next to it, so that interrupted data is never served.
  * @returns an exit code; 0: the data are there
  */
 async function makeDemo({ dataDirectory }: Settings): Promise<number> {

@@ -1,7 +1,7 @@
 import { isCount } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
-/** Of the body of a failed answer: its message is short. */
+/** For the body of a failed answer: its message is short. */
 const FAILURE_BYTES_MAX = 65_536
 
 /**
@@ -21,7 +21,7 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
     const said = await new Response(body).text().catch(() => '')
     return new Response(withError(said), { status, statusText, headers })
   }
-  // Bun's `fetch` has a method beside the call.
+  // Bun's `fetch` also has a method.
   return Object.assign(bounded, { preconnect: fetch.preconnect })
 }
 
@@ -62,8 +62,7 @@ function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
 }
 
 /**
- * An own member of a value of unknown shape; `undefined` where there is none. Lists have `'0'`,
- * `'1'`, …
+ * An own member of a value of unknown shape, or `undefined`. Lists have `'0'`, `'1'`, …
  */
 export function member(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined

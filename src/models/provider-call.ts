@@ -10,15 +10,15 @@ import {
   withWait,
 } from './retry.ts'
 
-/** How often and how long a provider is asked for one answer. */
+/** How often and how long a provider is called for one answer. */
 export interface CallLimits {
   /** Tries after the first, on 408, 409, 425, 429, 5xx and broken connections; `Retry-After` is kept to. */
   readonly retriesMax: number
   /** Before the first further try; doubled before each one after it. */
   readonly delayMs: number
-  /** Of one try. What takes as long as this is not tried again. */
+  /** For one try. One that takes this long is not repeated. */
   readonly timeoutMs: number
-  /** Of all tries and the pauses between them. */
+  /** For all tries and the pauses between them. */
   readonly totalMs: number
   /** When all is over, on the clock of `performance.now()`, for a caller who makes several calls; unset: whenever. */
   readonly endMs?: number
@@ -28,9 +28,9 @@ export interface CallLimits {
 
 export interface CallTerms {
   readonly limits: CallLimits
-  /** What is thrown when a try takes too long. */
+  /** The error when a try takes too long. */
   readonly timeoutError: (timeoutMs: number) => AppError
-  /** What a failed try is to the caller. */
+  /** The caller's view of a failed try. */
   readonly failureOf: (error: unknown) => AppError
 }
 
@@ -81,12 +81,12 @@ function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   }
 }
 
-/** The clients' name for a connection that could not be made or broke; an answer that does not fit is not one. */
+/** The clients' name for a connection that failed or broke; an invalid answer is not one. */
 function isBroken(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.constructor.name === 'APIConnectionError'
 }
 
-/** What our own `fetch` refused, which a provider's client wraps into an error of its own. */
+/** The refusal by Eider's own `fetch`, which a provider's client wraps into its error. */
 export function refusalWithin(error: unknown): AppError | null {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 4; depth += 1) {
     if (cause instanceof AppError) return cause

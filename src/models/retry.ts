@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly delayMs: number
   /** No single pause is longer; a server that asks for a longer one is not tried again. */
   readonly waitMsMax: number
-  /** What is left until the caller's own deadline: nor is one that asks for a pause beyond it. */
+  /** The time left until the caller's deadline: a longer pause is not waited for either. */
   leftMs(): number
 }
 
@@ -20,7 +20,7 @@ export interface FailedTry {
   readonly error: AppError
   /** Whether another try may go better: a busy server, a broken connection. */
   readonly isTransient: boolean
-  /** What the server asked for. */
+  /** The server's requested pause. */
   readonly retryAfterMs: number | null
 }
 

@@ -45,7 +45,7 @@ export async function* textToolTurn(request: ChatRequest, ask: Ask): AsyncGenera
 
 interface HeldTurn {
   readonly text: string
-  /** Of the text, what has not been passed on. */
+  /** The text held back so far. */
   readonly held: string
   readonly end: Extract<ChatDelta, { kind: 'end' }> | null
 }
@@ -86,7 +86,7 @@ class PassableText {
   #ticks = 0
   #isOver = false
 
-  /** @returns how much of all that has come may be passed on */
+  /** @returns how much of the text so far may be passed on */
   add(piece: string): number {
     for (let index = 0; index < piece.length && !this.#isOver; index += 1) {
       this.#take(piece.charAt(index))
@@ -224,7 +224,7 @@ function blockOf(call: ToolCall, tools: readonly ToolSpec[]): string {
   return `\`\`\`json\n${JSON.stringify(written)}\n\`\`\``
 }
 
-/** Results of several calls, and a note behind them, are one message: many servers want user and assistant by turns. */
+/** Results of several calls, and a following note, are one message: many servers require alternating roles. */
 function merged(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const all: ChatMessage[] = []
   for (const message of messages) {

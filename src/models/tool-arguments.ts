@@ -80,8 +80,7 @@ export function toolName(name: string): string {
 }
 
 /**
- * Only the words that open a conversation stay the system's: many servers refuse them later on,
- * where they become the user's.
+ * Only the system's first words keep their role: many servers refuse later ones, which become the user's.
  */
 export function withSystemFirst(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const opening = messages.findIndex((message) => message.role !== 'system')
@@ -91,7 +90,7 @@ export function withSystemFirst(messages: readonly ChatMessage[]): readonly Chat
   })
 }
 
-/** Calls so far: the number of the next one, for a provider that gives no ids. */
+/** The number of calls so far, used as the next one's id for a provider without ids. */
 export function toolCallCount({ messages }: ChatRequest): number {
   const count = (message: ChatMessage) => {
     return message.role === 'assistant' ? message.toolCalls.length : 0

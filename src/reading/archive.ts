@@ -1,4 +1,4 @@
-/** A ZIP of other files: its members as files of their own. It runs in a reader process. */
+/** A ZIP of other files: its members as separate files. It runs in a reader process. */
 import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { AppError } from '../core/errors.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } from './zip-file.ts'
 
-/** What systems and programs leave in a ZIP beside what was put into it. */
+/** System files in a ZIP. */
 const LEFT_OUT = /(^|\/)(__MACOSX\/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini|\.git\/.*)$/i
 
 /**

@@ -148,7 +148,7 @@ function isJson(bytes: Uint8Array): boolean {
   return last.endsWith('}') && jsonLines(first) === null
 }
 
-/** Two lines that are objects of their own. */
+/** Two lines that are separate objects. */
 function jsonLines(begin: string): FileFormat | null {
   const [first = '', second = ''] = begin.split('\n')
   return isObject(first) && isObject(second) ? 'jsonl' : null
@@ -188,7 +188,7 @@ function looksLikeCsv(begin: string): boolean {
   })
 }
 
-/** What begins like this, and what its sender can do. */
+/** Known beginnings of files, and the sender's next step. */
 const KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
   ...(
     [
@@ -233,7 +233,7 @@ const OLE_KINDS: readonly (readonly [stream: string, sentence: string])[] = [
   ['__substg1.0', 'The file is an Outlook message (MSG); save it as EML'],
 ]
 
-/** What a file is that is known and cannot be read, with the next step; null: nothing known. */
+/** The known but unreadable kind of a file, with the next step; null: unknown. */
 function unreadableKind(bytes: Uint8Array): string | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
   if (isOle(bytes)) return oleKind(bytes)

@@ -86,7 +86,7 @@ const NAMES = byWord({
   python: 'build.bazel',
 })
 
-/** The programs after `#!`, where they are not named like their language. */
+/** The programs after `#!`, if they are not named like their language. */
 const INTERPRETERS = byWord({
   bash: 'sh zsh ksh dash',
   javascript: 'node',

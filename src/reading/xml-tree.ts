@@ -19,7 +19,7 @@ interface OpenElement extends XmlElement {
 
 /**
  * XML as a tree. Tolerant of what is broken; entities that a document declares itself are never expanded.
- * @throws AppError `file_unreadable` where it is nested too deep
+ * @throws AppError `file_unreadable` if it is nested too deep
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const root: OpenElement = { name: '', attributes: {}, children: [] }

@@ -81,7 +81,7 @@ export function handleEvaluations(
   })
 }
 
-/** What goes on, as of the last change. */
+/** Running work, as of the last change. */
 export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
   let jobVersion = -1
   let insertVersion = -1

@@ -1,4 +1,4 @@
-/** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
+/** Parts that the first answer does not need: loaded with the first request that does, or a moment later. */
 export const LATER = {
   query: () => import('../query/run/run-query.ts'),
   documents: () => import('../query/documents/document-changes.ts'),

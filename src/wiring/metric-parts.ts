@@ -24,7 +24,7 @@ import type { MetricsPage, Sources } from '../ops/telemetry/metrics-page.ts'
 import type { VectorCaches } from '../retrieval/vector-caches.ts'
 import type { Store } from '../store/store.ts'
 
-/** What is counted of each part, by wrapping it: none of them knows that it is counted. */
+/** Counts each part by wrapping it: the parts do not know. */
 
 interface AppLog {
   request(entry: LogEntry): void
@@ -63,7 +63,7 @@ function countRequest(
   if (status >= 400) measurements.requestErrors.add(1, String(status))
 }
 
-/** Words with which a statement begins. */
+/** First words of statements. */
 const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'show', 'describe'],
   ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
@@ -110,7 +110,7 @@ export function countedStatements<Uses extends Pick<UseCases, 'query' | 'exportR
   }
 }
 
-/** `refused`: for what was asked; `failed`: for what the server could not do. */
+/** `refused`: the statement was wrong; `failed`: the server was. */
 function outcomeOf(code: keyof typeof ERRORS): string {
   if (code === 'cancelled' || code === 'timeout') return code
   return ERRORS[code].status < 500 ? 'refused' : 'failed'
@@ -320,7 +320,7 @@ interface UsageParts {
   readonly indexes: Pick<VectorIndexStates, 'states'>
 }
 
-/** Reads one after the other, so that a reader never blocks the server. Entries that go away meanwhile are left out. */
+/** Reads one after the other, so that a reader never blocks the server. Entries that disappear meanwhile are left out. */
 export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
   return async (
     knowledgeBases: readonly KnowledgeBase[],

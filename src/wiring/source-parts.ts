@@ -59,7 +59,7 @@ export function liveTables(
   }
 }
 
-/** The one row that conditions over what was asked look at. */
+/** The one row that the conditions read. */
 function askedRows({ by, seesAll }: Asker) {
   return { rows: [{ SEEN: seesAll ? 'all' : 'own', ASKED_BY: by }] }
 }

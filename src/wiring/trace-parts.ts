@@ -42,7 +42,7 @@ export function runTracingOf(parts: TraceParts): RunTracing {
   return { traces, close: async () => collector?.close() }
 }
 
-/** OpenTelemetry takes a seventh of a second to load: only where it is wanted, and after the start. */
+/** OpenTelemetry takes a seventh of a second to load: only if enabled, and after the start. */
 const LOAD_MS = 200
 
 function collectorOf({ settings, version, log }: TraceParts) {

@@ -145,7 +145,7 @@ function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
   const knownOf = async (id: number): Promise<Known | null> => {
     const found = known.get(id)
     if (found !== undefined) return found
-    // One that was removed meanwhile has no request.
+    // A removed one has no request.
     const request = await store.workOf(id).then(
       (work) => work.request,
       () => null,

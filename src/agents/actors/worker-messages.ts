@@ -10,7 +10,7 @@ import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
-  /** What the server of the model is known to refuse. */
+  /** Features that the model's server refuses. */
   readonly refusedFeatures?: readonly ModelFeature[]
 }
 
@@ -18,11 +18,11 @@ export interface AgentTask extends Assignment {
 export interface Failure {
   readonly code: ErrorCode
   readonly message: string
-  /** The HTTP status of the model's provider, where it sent one. */
+  /** The HTTP status from the model's provider, if any. */
   readonly providerStatus?: number
-  /** When it wants to be asked again. */
+  /** Seconds until the provider wants another request. */
   readonly retryAfterSeconds?: number
-  /** Of a bug: what was thrown. For the log, never for a client. */
+  /** For a bug: the thrown error. For the log, never for a client. */
   readonly thrown?: string
 }
 
@@ -59,7 +59,7 @@ export type FromWorker =
   | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** Of an error that was not expected, nothing is shown but what the log gets. */
+/** An unexpected error goes only to the log. */
 export function failureToSend(error: unknown): Failure {
   const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
@@ -77,7 +77,7 @@ function thrownText(cause: unknown): string {
   return text.slice(0, THROWN_CHARS_MAX)
 }
 
-/** The error again, with the provider's status, or what was thrown, where `failureToSend` looks for it. */
+/** The error again, with the provider's status or the thrown error where `failureToSend` looks for it. */
 export function errorOf(failure: Failure): AppError {
   const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }

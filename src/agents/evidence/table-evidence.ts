@@ -1,15 +1,15 @@
-/** Statements over tables whose rows an answer is made of. */
+/** Statements over tables that an answer uses. */
 import type { Evidence } from '../../core/domain/agents/completion-event.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 
-/** Of one answer, the last ones first. */
+/** For one answer, the last ones first. */
 const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
 
-/** What a statement showed the model that was not a list of chunks. */
+/** The rows that a statement showed the model, other than chunks. */
 export type ShownRows = Omit<Evidence, 'is_cut'> & { readonly isCut: boolean }
 
 /** The statements with a value that appears in the answer; if there are none, the last one. */
@@ -70,7 +70,7 @@ export class FinalRows {
     return this.#result
   }
 
-  /** @param order of the statements, which run side by side: the last one that was asked for counts */
+  /** @param order of the statements, which run in parallel: the last request counts */
   offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
     if (order < this.#order) return
     let left: number = AGENT_LIMITS.finalBytesMax

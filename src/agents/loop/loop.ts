@@ -25,7 +25,7 @@ import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './tur
 
 export interface LoopDeps {
   readonly model: ChatModel
-  /** What the tool found, as text; what went wrong in it is text too. */
+  /** The tool's result as text, also for errors. */
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
 }
 
@@ -128,7 +128,7 @@ const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-/** The answer as it must be. A model that missed its form is asked once more, without tools. */
+/** The answer in the required form. If the model misses it, it is asked once more, without tools. */
 async function* inForm(
   text: string,
   check: AnswerCheck,
@@ -159,7 +159,7 @@ function formFailure(problem: string): AppError {
   )
 }
 
-/** One turn of the model. What it finds too long is made shorter, once. */
+/** One turn of the model. If the model finds the request too long, it is shortened once. */
 async function* nextTurn(
   progress: Progress,
   ending: Ending | null,
@@ -267,7 +267,7 @@ function actionOf(call: ToolCall, thought: string): Action {
   return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
 }
 
-/** The instruction, what was said before, and the question. */
+/** The instruction, the history, and the question. */
 function openingEntries(
   { systemPrompt, question, fence }: Assignment,
   history: ShownHistory,

@@ -304,7 +304,7 @@ function hasPrompt({ provider }: ModelRef): boolean {
 /** Used if the context size is unknown: a common default of servers of open models. */
 const CONTEXT_TOKENS = 32_000
 
-/** What the makers state, by the names of their models. More than 200 000 is never of use to an agent. */
+/** The sizes published by the makers, by model name. An agent never needs more than 200 000. */
 const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
   [/(?:^|\/)gpt-3\.5/i, 16_000],
   [/(?:^|\/)(?:gpt-|chatgpt|o[1-9](?:-|$))/i, 128_000],

@@ -23,7 +23,7 @@ import type { RunningEntry } from './running-questions.ts'
 /** A conversation that is kept, for one question of it. */
 export interface OpenConversation {
   readonly id: string
-  /** What was said before the question's history; null: nothing. */
+  /** The summary before the question's history; null: none. */
   readonly summary: string | null
   /** The oldest turns of the history, this many, now have a summary. */
   summarised(summary: { readonly text: string; readonly turnCount: number }): void
@@ -37,7 +37,7 @@ export interface AgentQuestion {
   readonly history: readonly ConversationTurn[]
   /** Missing: nothing of it is kept. */
   readonly conversation?: OpenConversation
-  /** Whether text is wanted while it is written. */
+  /** Whether text is requested while it is written. */
   readonly deltas: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
@@ -54,7 +54,7 @@ export interface AgentQuestion {
 /** One question under way. */
 export interface Run {
   readonly model: ModelRef
-  /** On the clock of `performance.now()`, as `beganMs`. */
+  /** By the clock of `performance.now()`, like `beganMs`. */
   readonly endMs: number
   readonly beganMs: number
   readonly traceId: string
@@ -80,7 +80,7 @@ export class RunNotes {
   readonly #warnings = new Set<string>()
   #usage: TokenUsage | null | undefined
   #finish: FinishReason = 'stop'
-  /** The thread counts from when it began. */
+  /** The thread counts from its own start. */
   #threadMs = 0
 
   constructor(host: ToolHost, run: Run) {

@@ -79,11 +79,11 @@ export function progressEvent(
 export interface Answer extends AnswerFindings {
   readonly content: string
   readonly traceId: string
-  /** Of a conversation that is kept. */
+  /** For a stored conversation. */
   readonly conversationId?: string | undefined
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** Of all turns of the model; null: the provider said nothing of them. */
+  /** For all turns of the model; null: not reported by the provider. */
   readonly usage: TokenUsage | null
   /** How the model's last turn ended; missing: as usual. */
   readonly finish?: FinishReason

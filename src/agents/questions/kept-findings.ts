@@ -1,17 +1,17 @@
-/** What of an answer's rows, charts and warnings is kept with its conversation: as much as has room. */
+/** The rows, charts and warnings of an answer that are stored with its conversation: as much as fits. */
 import type { Chart, Evidence, OutputEvent } from '../../core/domain/agents/completion-event.ts'
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
-/** Of the findings of one answer, as JSON. */
+/** For the findings of one answer, as JSON. */
 const FINDINGS_BYTES_MAX = 524_288
-/** Of all its warnings: they are sentences. */
+/** For all its warnings, which are sentences. */
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 
 type Told = Pick<OutputEvent, 'evidence' | 'charts' | 'result' | 'warnings'>
 
-/** @returns null where there is nothing to keep */
+/** @returns null if there are none */
 export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptFindings | null {
   const room = new Room(bytesMax)
   const charts = (output.charts ?? []).filter((chart) => room.takes(chart))

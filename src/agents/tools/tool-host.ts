@@ -60,8 +60,7 @@ export class ToolHost {
   }
 
   /**
-   * What the tool found, or what went wrong, as text for the model of at most `observationBytesMax`
-   * bytes.
+   * The tool's result or error, as text for the model with at most `observationBytesMax` bytes.
    */
   async run(
     { name, input }: Pick<ToolCall, 'name' | 'input'>,

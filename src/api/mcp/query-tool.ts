@@ -11,7 +11,7 @@ const RESULT_BYTES_MAX = 64 * 1024
 const RESULT_CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
-/** What a statement that only reads begins with. Whether it really reads alone is decided where it runs. */
+/** The first words of a read-only statement. Whether it really only reads is decided when it runs. */
 const READING_STATEMENT =
   /^[\s(]*(select|with|from|values|table|pivot|unpivot|show|describe|desc|summarize|explain)\b/i
 const COMMENTS = /^(\s*(--[^\n]*\n|\/\*[\s\S]*?\*\/))+/

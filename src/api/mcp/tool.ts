@@ -42,7 +42,7 @@ export function takes(required: string[], properties: ObjectSchema['properties']
   return { type: 'object', properties, ...needed, additionalProperties: false }
 }
 
-/** What a tool answers. */
+/** The schema of a tool's answer. */
 export function answers(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
   return { type: 'object', properties, required }
 }
@@ -68,9 +68,9 @@ export interface ToolCall {
   readonly principal: Principal
   /** Aborted by the client's cancellation, when it goes away and when the server stops. */
   readonly signal: AbortSignal
-  /** Links begin with it. */
+  /** The prefix of links. */
   readonly origin: string
-  /** Tells a client that asked for it how far the call is. */
+  /** Sends progress to a client that requested it. */
   progress(message: string): void
 }
 
@@ -119,7 +119,7 @@ export class Arguments {
   }
 }
 
-/** What tools, resources and prompts are made of: the use cases that the routes call too. */
+/** The use cases behind tools, resources and prompts; the routes call them too. */
 export interface McpUses {
   readonly version: string
   snapshot(): CatalogSnapshot

@@ -1,4 +1,4 @@
-/** What of the catalog a principal sees, and how clients name it. */
+/** The part of the catalog that a principal sees, and how clients name it. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -57,7 +57,7 @@ interface InProject {
 }
 
 /**
- * What a client named, among what the principal sees.
+ * The named thing, among those that the principal sees.
  * @throws AppError `forbidden` for a project it may not name, whether there is one or not; `…_not_found`
  */
 export function namedAmong<T extends InProject>(

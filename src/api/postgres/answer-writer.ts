@@ -1,4 +1,4 @@
-/** What a connection answers: rows and their description, ends of statements, failures and notices. */
+/** The messages to a connection: rows and their description, completion tags, failures and notices. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
 import { positionOf } from '../../query/postgres/statement-text.ts'

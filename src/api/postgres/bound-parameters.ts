@@ -67,7 +67,7 @@ export function boundValues(fields: Fields, oids: readonly number[]) {
   return { values, formats }
 }
 
-/** The statement that tells the columns of another, whose values are not known yet. */
+/** A statement that returns the columns of another, whose values are still unknown. */
 export function describing(sql: string, oids: readonly number[]) {
   const bound = withParameters(sql, oids.map(sampleValue))
   return { ...bound, sql: `DESCRIBE ${bound.sql}` }

@@ -289,7 +289,7 @@ export class ConnectionStatements {
     await this.#rows(portal, wanted)
   }
 
-  /** Sends rows: all, or as many as wanted; then how many there were, or that there are more. */
+  /** Sends rows: all, or the requested number; then the total, or a note that more remain. */
   async #rows(portal: Portal, wanted: number): Promise<void> {
     const running = await this.#portals.started(portal)
     let count = 0

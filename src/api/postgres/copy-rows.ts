@@ -185,7 +185,7 @@ export class CopyIn {
 
 interface Lines {
   readonly rows: readonly (readonly (string | null)[])[]
-  /** The beginning of a line that is not whole yet. */
+  /** The start of an incomplete line. */
   readonly rest: string
 }
 

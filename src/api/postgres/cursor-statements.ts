@@ -1,4 +1,4 @@
-/** DECLARE, FETCH and CLOSE, by which drivers read large results, and DEALLOCATE. */
+/** DECLARE, FETCH and CLOSE, with which drivers read large results, and DEALLOCATE. */
 
 export type CursorStatement =
   | { readonly kind: 'declare'; readonly name: string; readonly select: string }
@@ -24,7 +24,7 @@ const FETCH = new RegExp(
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${NAME}\\s*$`, 'i')
 
-/** undefined: it is none of these. */
+/** undefined: another statement. */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {

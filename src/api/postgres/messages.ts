@@ -12,7 +12,7 @@ export const PROTOCOL_3 = 196608
 /** Of protocol 3: the newest that the server speaks. It has longer keys for cancelling. */
 export const PROTOCOL_MINOR = 2
 
-/** A message that breaks the protocol: the connection cannot go on. */
+/** A message that breaks the protocol: the connection must end. */
 export class ProtocolError extends Error {}
 
 export interface Message {

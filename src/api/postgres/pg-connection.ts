@@ -159,7 +159,7 @@ export class PgConnection {
   #start(fields: Fields): boolean {
     const code = fields.int32()
     if (code === SSL_REQUEST) {
-      // Bytes that came before encryption began could be anybody's.
+      // Bytes sent before encryption could come from anyone.
       if (this.#reader.pending > 0) throw new ProtocolError('data before encryption')
       return !this.#wire.encrypt()
     }

@@ -5,7 +5,7 @@ export interface PgType {
   readonly oid: number
   /** Bytes of a value; -1: it varies. */
   readonly size: number
-  /** Of the type of arrays of it. */
+  /** The object id of its array type. */
   readonly array: number
   readonly name: string
 }
@@ -88,9 +88,9 @@ export interface ColumnType {
   readonly oid: number
   readonly size: number
   readonly modifier: number
-  /** Digits behind the point of a DECIMAL; null: as many as there are. */
+  /** Digits after the point of a DECIMAL; null: all of them. */
   readonly scale: number | null
-  /** Of a list: what it holds. */
+  /** For a list: the type of its elements. */
   readonly element: PgType | null
   readonly scalar: PgType
 }

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly isReadOnly: boolean
 }
 
-/** What a statement gives: rows as they come, or how many it changed. */
+/** The result of a statement: rows as they come, or the number changed. */
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
@@ -30,7 +30,7 @@ export interface RunningPortal {
   readonly columns: readonly AnswerColumn[] | null
   readonly types: readonly ColumnType[]
   next(): Promise<readonly ResultValue[] | undefined>
-  /** Ends the statement. @throws AppError where it failed */
+  /** Ends the statement. @throws AppError if it failed */
   end(): Promise<void>
   readonly affectedRows: number | null
 }
@@ -88,7 +88,7 @@ export interface Prepared {
 export interface Portal {
   readonly prepared: Prepared
   readonly values: readonly ParameterValue[]
-  /** Of the rows' columns: 1 is binary. */
+  /** The formats of the columns: 1 is binary. */
   readonly formats: readonly number[]
   running: RunningPortal | null
 }

@@ -1,4 +1,4 @@
-/** The server behind the PostgreSQL port: who comes in, and how their statements run. */
+/** The server behind the PostgreSQL port: logins, and running statements. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'

@@ -1,4 +1,4 @@
-/** Statements about the session itself: transactions, settings and what drivers send before they begin. */
+/** Statements about the session: transactions, settings and what drivers send at the start. */
 import { AppError } from '../../core/errors.ts'
 
 /** `I`: outside a transaction; `T`: within one; `E`: in one that failed. */
@@ -86,7 +86,7 @@ export class PgSession {
     return run?.call(this, text)
   }
 
-  /** @throws AppError `invalid_request` where it keeps too much */
+  /** @throws AppError `invalid_request` if it keeps too much */
   set(name: string, value: string): SessionAnswer {
     const key = keyOf(name)
     const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)

@@ -155,7 +155,7 @@ export async function pinnedFetch(
 const NO_PROXY: object = { proxy: false }
 
 /**
- * An address of the host, all of which may be connected to.
+ * An address of the host, if all of its addresses are allowed.
  * @throws AppError `address_refused`; Error for a host that has none
  */
 export async function checkedAddress(
@@ -186,7 +186,7 @@ export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
   }
 }
 
-/** A resolver knows no signal: it is left behind when time is up. */
+/** A resolver takes no signal: it is abandoned when time is up. */
 async function addressesOf(
   url: URL,
   network: Network,

@@ -21,7 +21,7 @@ const PERIOD_UNITS: Readonly<
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
 const SCHEDULE_CHARS_MAX = 200
-/** Of a cron expression: enough to see the shortest time between two of them. */
+/** For a cron expression: enough to find the shortest interval. */
 const RUNS_LOOKED_AT = 10
 /** The last point in time that a timestamp of four digits can say. */
 const LAST_MS = Date.UTC(9999, 11, 31)

@@ -6,7 +6,7 @@ export type Release = () => void
 
 export interface SemaphoreOptions {
   readonly placesMax: number
-  /** Of one key. Unset: as many as there are. */
+  /** Per key. Unset: unlimited. */
   readonly placesPerKeyMax?: number
   readonly waitingMax: number
   /** What one more hears when all places of the queue are taken: usually `too_busy`. */
@@ -37,7 +37,7 @@ export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #taken = new Map<Key, number>()
   readonly #waiting = new Set<Waiting>()
-  /** Of those who have time: their places are among `#taken`. */
+  /** Low-priority callers: their places are among `#taken`. */
   readonly #takenPatiently = new Map<Key, number>()
   readonly #waitingPatiently = new Set<Waiting>()
 

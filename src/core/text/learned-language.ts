@@ -12,7 +12,7 @@ export interface LanguageEvidence {
 /** Fewer words could be names. */
 const WORDS_MIN = 40
 const WORDS_MAX = 20_000
-/** Of the words: even terse texts of a language have more of its small words. */
+/** The share of words: even terse texts of a language have more of its function words. */
 const SHARE_MIN = 0.1
 /** Over the next language: Danish and Norwegian have much in common, and one of two mixed languages does not stand out. */
 const LEAD_MIN = 1.15

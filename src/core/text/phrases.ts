@@ -67,7 +67,7 @@ function phraseOf(text: string, language: Language): Phrase | null {
   return {
     text,
     literal: isCut ? null : normalText(text, localeOf(language)).trim(),
-    // A single letter of some scripts is a term only where it stands alone.
+    // A single letter of some scripts is a term only if it is alone.
     needed: needed.length === 0 ? [{ all: terms, or: null }] : needed,
     terms,
     ways: waysOf(words),

@@ -149,7 +149,7 @@ export class AnthropicAnswer implements PartialAnswer {
     const outputTokens = tokenCount(member(usage, 'output_tokens')) ?? before?.outputTokens
     if (fresh === null && before === null) return
     const cached = cachedTokens ?? 0
-    // The counts at the end leave out what has been said at the beginning, or repeat it.
+    // The counts at the end omit or repeat those at the start.
     const inputTokens = Math.max(before?.inputTokens ?? 0, (fresh ?? 0) + written + cached)
     this.#usage = { inputTokens, outputTokens: outputTokens ?? 0, cachedTokens: cached }
   }

@@ -42,14 +42,14 @@ export class OpenaiAnswer implements PartialAnswer {
 
   /** @param piece a chunk or a whole completion */
   add(piece: unknown): readonly SpokenDelta[] {
-    // Groq sends its counts beside the standard's place too.
+    // Groq also sends its counts in a place of its own.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
     this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
     const finish = member(choice, 'finish_reason')
     if (typeof finish === 'string') this.#finish = finish
-    // OpenRouter ends a stream so when the server behind it fails.
+    // OpenRouter ends a stream this way when the server behind it fails.
     if (finish === 'error') throw new Error('the server ended its answer with an error')
     const calls = member(message, 'tool_calls')
     if (Array.isArray(calls)) for (const call of calls) this.#addCall(call)

@@ -30,10 +30,8 @@ export interface RerankerRegistryDeps {
 const RERANKERS_MAX = 64
 
 /**
- * The kinds of reranker that there are, by the name of their provider: `openai` for any chat model
- * behind OpenAI's API, the others for servers that rerank. The same reference gives the same
- * reranker, which knows by then what its server can do,
- * and whether it failed.
+ * The rerankers by provider name: `openai` for any chat model with OpenAI's API, the others for rerank servers. The same
+ * reference gives the same reranker, which remembers its server's features, and whether it failed.
  */
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([

@@ -31,9 +31,8 @@ export interface EndpointRerankerConfig {
 }
 
 /**
- * Asks a server that reranks. Raw scores are put into [0, 1] by the logistic function, which keeps
- * their order: all of an answer in which one is outside, or of every answer where the option
- * `raw_scores` says so. No answer changes what a later one means.
+ * Calls a rerank server. Raw scores are mapped to [0, 1] by the logistic function, which keeps their order: all scores of an
+ * answer if one is outside, or always with the option `raw_scores`. No answer affects a later one.
  */
 export class EndpointReranker implements Reranker {
   readonly #config: EndpointRerankerConfig
@@ -135,7 +134,7 @@ function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): reado
   })
 }
 
-/** For the calls of one reranking that begins now. */
+/** For the calls of one reranking that starts now. */
 function retryPolicy(options: RerankOptions): RetryPolicy {
   const { retriesMax, retryDelayMs: delayMs, timeoutMs } = options
   const endMs = performance.now() + timeoutMs

@@ -6,7 +6,7 @@ import { type JudgePrompt, listPrompt } from './rerank-prompts.ts'
 
 /** Passages that a model orders in one call. */
 const WINDOW_SIZE = 20
-/** How far the window moves: half of it meets the better half of the one behind it. */
+/** The step of the window: its second half overlaps the next one. */
 const WINDOW_STEP = 10
 
 /**
@@ -58,7 +58,7 @@ async function rankedOrder(
   throw new AppError('provider_failed', `${model.url} named no order of the passages`)
 }
 
-/** Where windows begin, the last one first; they cover every passage. */
+/** The starts of the windows, last one first; they cover every passage. */
 function windowStarts(passageCount: number): readonly number[] {
   const lastStart = Math.max(0, passageCount - WINDOW_SIZE)
   const count = Math.ceil(lastStart / WINDOW_STEP) + 1
@@ -86,10 +86,9 @@ const RANK_NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
 const RANKED_LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
- * The order of `count` passages that an answer names, as positions from 0: the longest list in
- * brackets, else all numbers as they come (`[2] > [1] > [3]`, one a line). Numbers that no passage
- * has, and those that came before, are nothing; passages that are not named keep their order behind
- * those that are.
+ * The order of `count` passages that an answer names, as positions from 0: the longest list in brackets, else all numbers in
+ * order (`[2] > [1] > [3]`, one per line). Unknown and repeated numbers are ignored; missing passages follow in their old
+ * order.
  * @returns null where the answer names no passage
  */
 export function namedOrder(answer: string, count: number): readonly number[] | null {

@@ -98,7 +98,7 @@ export class PointwiseReranker implements Reranker {
     return null
   }
 
-  /** null: the server refused this passage or this form, where it may. */
+  /** null: the server refused this passage or form, if allowed. */
   async #answer(
     question: Question,
     form: CallForm,

@@ -3,7 +3,7 @@ import { withDeadline } from '../../core/runtime/cancellation.ts'
 
 /** Limits of one reranking that are not options. */
 export const RERANK_LIMITS = {
-  /** What is longer is cut: models have small windows, and a chunk is usually a third of this. */
+  /** Longer text is cut: models have small windows, and a chunk is usually a third of this. */
   passageCharsMax: 3000,
   queryCharsMax: 3000,
   /** More candidates than these are a mistake: each one may be a call. */
@@ -14,7 +14,7 @@ export const RERANK_LIMITS = {
   retryWaitMsMax: 10_000,
 } as const
 
-/** What a reranker shows to its model. */
+/** The texts that a reranker shows its model. */
 export interface ShownTexts {
   readonly queryText: string
   readonly passages: readonly string[]

@@ -23,7 +23,7 @@ export async function* readEml(
   yield { ...message, id: null }
 }
 
-/** The messages of a mailbox, each a document of its own. */
+/** The messages of a mailbox, each a separate document. */
 export async function* readMbox(
   { bytes }: RawDocument,
   notes: ReadingNotes,
@@ -148,7 +148,7 @@ function isAttached(attachment: Attachment): boolean {
 const NEWLINE = 0x0a
 const FROM = new TextEncoder().encode('From ')
 
-/** The messages of a mailbox, without the line that begins each; `>From` in a text is `From` again. */
+/** The messages of a mailbox, without their separator lines; `>From` in a text is `From` again. */
 function* messagesIn(bytes: Uint8Array): Generator<Uint8Array> {
   let start = -1
   let at = 0
@@ -192,7 +192,7 @@ function latin1(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes)
 }
 
-/** Without one `>` before each `From ` that begins a line. */
+/** Without one `>` before each `From ` at the start of a line. */
 function unquoted(message: Uint8Array): Uint8Array {
   const text = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (!text.includes('\n>From ') && !text.includes('\n>>From ')) return message

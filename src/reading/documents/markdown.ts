@@ -84,7 +84,7 @@ function* piecesOf(source: string): Generator<{ readonly text: string; readonly 
   yield { text: source.slice(start), start }
 }
 
-/** The next heading outside of code; a fence that is open there began before the cut. */
+/** The next heading outside of code; an open fence there started before the cut. */
 function cutAfter(source: string, from: number): number {
   const heading = /\n\n(?=#{1,6} )/g
   heading.lastIndex = from
@@ -204,7 +204,7 @@ class Cleaner {
     this.#edits.push({ start, end, text: this.#text(token), isCode: true })
   }
 
-  /** `[^1]` is a note where it is defined as one. */
+  /** `[^1]` is a note if it is defined as one. */
   #link(token: Token, label: Token | null): void {
     if (label === null) {
       this.#replaceAll(token, '')

@@ -12,7 +12,7 @@ interface Markup {
   heading(lines: readonly string[], at: number): Heading | null
   /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
-  /** A listing that begins in this line; null: none. */
+  /** A listing that starts in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
   /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
@@ -27,7 +27,7 @@ interface Heading {
 }
 
 interface Listing {
-  /** Text in the line that begins it. */
+  /** Text in its first line. */
   readonly before?: string
   readonly language: string
   readonly code: string

@@ -51,7 +51,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a path of keys leads to. */
+/** The value at a path of keys. */
 function valueIn(value: unknown, ...path: readonly string[]): unknown {
   let at = value
   for (const key of path) {

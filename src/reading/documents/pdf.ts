@@ -92,7 +92,7 @@ class PagesSeen {
     }
   }
 
-  /** @throws AppError `file_unreadable` where no page can be read */
+  /** @throws AppError `file_unreadable` if no page can be read */
   report(notes: ReadingNotes): void {
     const pictures = this.#pictures.length
     if (pictures > 0) {

@@ -66,7 +66,7 @@ export function* readCode(
 
 const TIMING = /^(\d+:)?\d+:\d\d[.,]\d+[ \t]*-->/
 
-/** What is said (SRT, WebVTT), without numbers, times and tags; a line for each cue. */
+/** The spoken text (SRT, WebVTT), without numbers, times and tags; a line per cue. */
 export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadDocument> {
   const cues = decodeText(bytes, charset).split(/\n[ \t]*\n/)
   const lines = cues.flatMap((cue) => {
@@ -90,7 +90,7 @@ const TEXT_NAMES =
   /^(p|para|simpara|text|t|li|item|entry|td|th|title|h\d|line|l|div|span|programlisting|screen)$/i
 const NAMED_CHARS_MAX = 200
 
-/** The text of any XML: a line for each element that holds text, with its name where it is a value. */
+/** The text of any XML: a line per element with text, with its name if it is a value. */
 export function* readXml({ bytes }: RawDocument): Generator<ReadDocument> {
   const root = parseXml(bytes)
   const [title] = descendants(root, 'title')

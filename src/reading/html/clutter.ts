@@ -109,7 +109,7 @@ function isOwnMenu(element: Element, weights: TextWeights): boolean {
   return weights.linkShare(element) > 0.6
 }
 
-/** The id of a section is made of its heading: a section "Sharing" shares nothing. */
+/** A section's id comes from its heading: a section "Sharing" is not a share bar. */
 function ownNames(element: Element): string {
   const first = element.firstElementChild
   const heading = first !== null && /^H[1-6]$/.test(first.nodeName) ? first.textContent : null
@@ -210,7 +210,7 @@ function unwrapAdmonitionTable(table: Element): void {
   table.remove()
 }
 
-/** How much text an element holds, and how much of it leads elsewhere. Characters without white space. */
+/** The amount of text in an element, and of text in links. Characters without white space. */
 export interface TextWeight {
   readonly chars: number
   readonly linkedChars: number
@@ -223,7 +223,7 @@ export interface TextWeight {
 
 const NOTHING: TextWeight = { chars: 0, linkedChars: 0, links: 0, ownLinks: 0, titles: 0 }
 
-/** Of every element within the root, counted once. */
+/** For every element within the root, counted once. */
 export class TextWeights {
   readonly #weights = new Map<Element, TextWeight>()
 
@@ -316,7 +316,7 @@ const FOOTER_NAME =
 const CLOSING =
   /^(?:©|\(c\) ?(?:\d|copy)|copyright\b|all rights reserved|(?:page )?last (?:updated|modified|changed|edited|revised)\b|this page was (?:last|generated)|(?:auto-?)?generated (?:by|on|with|from|using)\b|(?:built|made|created|rendered) (?:with|by|using)\b|powered by\b|hosted (?:by|on)\b)/i
 
-/** Takes the last lines of a page away where they say who made it and when, and not what it says. */
+/** Removes the last lines of a page if they only name its authors and dates. */
 function removeClosing(root: Element): void {
   for (let count = 0; count < CLOSINGS_MAX; count += 1) {
     const closing = closingOf(root)

@@ -57,7 +57,7 @@ const LINE_NUMBERS =
 const NO_CODE = /^(?:BUTTON|SCRIPT|STYLE|TEMPLATE|SVG)$/i
 const COPY = /(?:^|[\s_-])(?:copy|copybtn|clipboard|copybutton)(?:$|[\s_-])/
 
-/** Pygments, Sphinx, Rouge and others set numbers of lines beside code in a table of two cells. */
+/** Pygments, Sphinx, Rouge and others put line numbers next to code in a table of two cells. */
 function listingTable(block: Element): Element | null {
   const cell = ancestor(block, (at) => at.nodeName === 'TD')
   const table = cell === null ? null : ancestor(cell, (at) => at.nodeName === 'TABLE')

@@ -45,7 +45,7 @@ function following(from: Node, root: Node): Node | null {
 
 const SIMPLE = /^([a-z][a-z0-9]*)?((?:\.[\w-]+)*)(?:\[([a-z-]+)(?:([*^]?=)"?([^"\]]*)"?)?\])?$/i
 
-/** Of a list of tags, classes and attributes; null: a selector that says more. */
+/** For a list of tags, classes and attributes; null: a more complex selector. */
 function predicateOf(selector: string): ((element: Element) => boolean) | null {
   const tests: ((element: Element) => boolean)[] = []
   const tags = new Set<string>()
@@ -87,7 +87,7 @@ function hasAttribute(
   return operator === '^=' ? own.startsWith(value) : own.includes(value)
 }
 
-/** What the author calls an element: class, id and role, in lower case. */
+/** The author's names for an element: class, id and role, in lower case. */
 export function namesOf(element: Element): string {
   const names = [element.getAttribute('class'), element.getAttribute('id')]
   return names.join(' ').toLowerCase()
@@ -137,7 +137,7 @@ export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
   const document = domino.createDocument(withoutMarks(closedTags(withoutCrowds(html))), true)
-  // Of a page of frames.
+  // For a page of frames.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
   for (const element of all(document, '*')) {

@@ -180,7 +180,7 @@ function isHeader(row: Element): boolean {
   return isHeaderRow(cellsOf(row))
 }
 
-/** Every place of the table: what spans rows is said in each, what spans columns in the first, of headers in each. */
+/** Every cell of the table: cells over several rows are repeated, those over columns are in the first, headers in each. */
 function filledGrid(
   rows: readonly (readonly Element[])[],
   contents: WeakMap<Element, string>,

@@ -113,7 +113,7 @@ export function titleOf(document: Document): string | null {
 
 const SEPARATOR = /\s+[|·•»«:–—-]+\s+|\s*::\s*|:\s+/
 
-/** Whether a title is the text and, beside it, the names of a site. */
+/** Whether a title is the text plus the names of a site. */
 function isPartOf(text: string, whole: string): boolean {
   if (text === whole) return true
   const at = whole.indexOf(text)

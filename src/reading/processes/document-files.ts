@@ -1,4 +1,4 @@
-/** Documents on their way out of a reader process: JSON lines, and long contents in a file beside them. */
+/** Documents from a reader process: JSON lines, with long contents in a separate file. */
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -9,14 +9,14 @@ import { AppError } from '../../core/errors.ts'
 import { isCount } from '../../core/json.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
-/** What a document says beside its content. Parsed in one go, within a few milliseconds. */
+/** A document's values besides its content. Parsed in one go, within a few milliseconds. */
 const LINE_BYTES_MAX = 2 * 1024 * 1024
 /** Longer ones are not inlined. */
 const CONTENT_IN_LINE_CHARS = 65_536
 const BYTES_PER_WRITE = 65_536
 const BYTES_PER_READ = 262_144
 const CHARS_PER_WRITE = 1_048_576
-/** Of the values that a document has beside its content: DuckDB reads JSON by recursion. */
+/** For these values: DuckDB reads JSON by recursion. */
 const LEVELS_MAX = 100
 const LINE_END = 0x0a
 
@@ -41,7 +41,7 @@ export class DocumentWriter {
     return this.#count
   }
 
-  /** @throws AppError `file_unreadable` for one with too much beside its content */
+  /** @throws AppError `file_unreadable` for too many other values */
   write({ id, content, title, syntax, parts, columns, links }: ReadDocument): void {
     const text = content.toWellFormed()
     const isLong = text.length > CONTENT_IN_LINE_CHARS

@@ -35,18 +35,18 @@ import {
 
 interface FileContents {
   readonly format: FileFormat
-  /** Their files lie in the folder. */
+  /** Their files are in the folder. */
   readonly tables: readonly ReadTable[]
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
-  /** Of a ZIP of other files; else null. */
+  /** For a ZIP of other files; else null. */
   readonly archive: ReadArchive | null
 }
 
-/** Enough of a file's begin and end to tell its format, unless it is a container of others. */
+/** Enough of a file's start and end to recognize its format, unless it contains others. */
 const LOOKED_AT_BYTES = 65_536
 
 /**
- * What is in a file. It runs in a reader process.
+ * The content of a file. It runs in a reader process.
  * @param folder an empty one for the files of tables
  * @throws AppError `file_unreadable`
  */
@@ -73,7 +73,7 @@ export async function readFile(
 
 async function formatOf(source: SourceFile): Promise<FileFormat> {
   const bytes = await ends(source.path)
-  // One that is larger than any document is not looked into to tell.
+  // A file larger than any document is not examined for this.
   const isLarge = Bun.file(source.path).size > READING_LIMITS.documentBytesMax
   return isLarge && beginsLikeZip(bytes) ? 'zip' : fileFormat(source.name, bytes)
 }
@@ -98,7 +98,7 @@ async function* documentsOf(
   )
 }
 
-/** Of `text/html; charset=utf-8`. */
+/** From `text/html; charset=utf-8`. */
 function charsetOf(contentType: string | null): string | null {
   return /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType ?? '')?.[1] ?? null
 }
@@ -155,7 +155,7 @@ export async function* readDocuments(
 
 const UNHEARD: ReadingNotes = { recognize: () => {}, warn: () => {} }
 
-/** The first document of a file, as pages are read; an empty one where there is none. @throws AppError `file_unreadable` */
+/** The first document of a file, as for pages; an empty one if there is none. @throws AppError `file_unreadable` */
 export async function readDocument(
   document: RawDocument,
   notes: ReadingNotes = UNHEARD,
@@ -165,7 +165,7 @@ export async function readDocument(
 }
 
 const REASON_CHARS_MAX = 500
-/** Of the processor time for a file; the rest is for what becomes of the pages that were read. */
+/** The share of a file's processor time; the rest is for processing the pages read. */
 const SPENT_SHARE = 0.7
 
 /** The work of a reader process: every failure that it survives is an answer. */
@@ -245,7 +245,7 @@ function failure(id: number, error: unknown): ReadingAnswer {
 }
 
 /**
- * A file without the compression around it, as another file in the folder; the file itself where there is none.
+ * The file without its compression, as another file in the folder; the file itself without any.
  * @throws AppError `file_unreadable` for a file that is damaged or becomes too large
  */
 async function unpackedFile(

@@ -21,7 +21,7 @@ const NOTE_KEY = 'eider'
 const WIDE_GROUP_ROWS = 8192
 const NOTE_BYTES_MAX = 1_000_000
 
-/** Of DuckDB in a reader process, whose own limit is larger. */
+/** For DuckDB in a reader process, whose own limit is larger. */
 const MEMORY_LIMIT = '512MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
@@ -63,7 +63,7 @@ export async function readTables(
   }
 }
 
-/** What the file says beside its rows under our key; null: nothing that is text. */
+/** The value of Eider's key in the file; null: not text. */
 async function noteOf(connection: DuckDBConnection, path: string): Promise<string | null> {
   const sql = `SELECT decode(value) FROM parquet_kv_metadata(${literal(path)})
     WHERE key = encode(${literal(NOTE_KEY)}) AND octet_length(value) <= ${NOTE_BYTES_MAX}`

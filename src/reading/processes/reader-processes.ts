@@ -27,11 +27,11 @@ import {
 export interface ReaderProcessesOptions {
   /** Entry of the processes. */
   readonly entryUrl: string
-  /** Where each file gets a folder of its own; null: in the operating system's temporary folder. */
+  /** Where each file gets a private folder; null: in the system's temporary folder. */
   readonly folder: string | null
   /** All that the processes have of one: nothing secret. */
   readonly environment: Readonly<Record<string, string>>
-  /** Of one process, resident. */
+  /** For one process, resident. */
   readonly memoryBytes: number
   /** Processor time for a small file. */
   readonly readMs: number
@@ -56,8 +56,7 @@ export function readerProcessesOptions(
 }
 
 /**
- * Reads files in processes of their own, apart from the server: a few, which are started when they are needed and end when
- * they are not. Requests take turns.
+ * Reads files in separate processes: a few, started on demand and ended when idle. Requests take turns.
  */
 export class ReaderProcesses {
   readonly #options: ReaderProcessesOptions
@@ -76,7 +75,7 @@ export class ReaderProcesses {
     })
   }
 
-  /** What is read by it takes turns with that of others, however much of it there is. */
+  /** Its files take turns with those of others, however many there are. */
   inTurns(turns: symbol): FileReading {
     return { readFile: (source, use, signal) => this.#readFile(source, use, signal, turns) }
   }
@@ -167,7 +166,7 @@ interface ReaderProcessOptions {
 
 /** A process that ended before it answered. */
 interface Ended {
-  /** A number, where it has no name. */
+  /** A number, if it has no name. */
   readonly signal: string | number | null
   readonly exitCode: number | null
 }
@@ -190,7 +189,7 @@ class ReaderProcess {
     return this.#process !== null
   }
 
-  /** Starts it where it does not run, for a job that may come. */
+  /** Starts the process if it is not running, for a job that may come. */
   warm(): void {
     this.#running()
     this.#startIdling()
@@ -249,7 +248,7 @@ class ReaderProcess {
     if (this.#process !== null) return this.#process
     const path = fileURLToPath(this.#options.entryUrl)
     const started: Subprocess = Bun.spawn([process.execPath, '--no-env-file', path], {
-      // Where no file lies that Bun reads on its own, such as a .env.
+      // A folder without files that Bun reads by itself, such as .env.
       cwd: dirname(path),
       env: this.#options.environment,
       stdio: ['ignore', 'ignore', 'ignore'],
@@ -280,7 +279,7 @@ class ReaderProcess {
   }
 }
 
-/** What a caller hears of a process that ended by itself. */
+/** The caller's error for a process that ended by itself. */
 async function endOf(ended: unknown, job: ReadingJob): Promise<AppError> {
   const { signal, exitCode } = ended as Ended
   const reason = await stopReason(job.folder)

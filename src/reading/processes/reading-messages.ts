@@ -1,4 +1,4 @@
-/** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
+/** The messages between the server and a reader process. A process's messages are checked, because it read files from users. */
 
 import {
   type ReadArchive,
@@ -14,7 +14,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
-/** One file to read. What comes of it lies in the folder, which is this job's own. */
+/** One file to read. The results go into the folder, which belongs to this job. */
 export interface ReadingJob {
   readonly id: number
   readonly source: SourceFile
@@ -22,11 +22,11 @@ export interface ReadingJob {
   readonly limits: ProcessLimits
 }
 
-/** The process ends itself where it goes beyond them. */
+/** The process ends itself when it exceeds them. */
 export interface ProcessLimits {
   /** Resident, of the whole process. */
   readonly memoryBytes: number
-  /** Of all files in the folder. */
+  /** For all files in the folder. */
   readonly outputBytes: number
   /** Processor time for one file: on a busy machine it takes longer to spend. Missing: no limit. */
   readonly cpuMs?: number
@@ -41,7 +41,7 @@ export type ReadingAnswer =
       readonly message: string
     }
 
-/** What was found, beside the documents. */
+/** The result besides the documents. */
 export interface ReadingSummary {
   readonly format: FileFormat
   readonly recognized: Recognized
@@ -52,7 +52,7 @@ export interface ReadingSummary {
   readonly scans: readonly ScanImage[]
 }
 
-/** What a reader may answer with. */
+/** The error codes of a reader. */
 const ERROR_CODES = ['file_unreadable', 'storage_full', 'invalid_request'] as const
 
 export type ReadingErrorCode = (typeof ERROR_CODES)[number]

@@ -1,13 +1,13 @@
 import { literal } from '../../core/domain/identifier.ts'
 
 /**
- * What a column of text can be read as. A kind is tried on the first rows here and on all rows by DuckDB: both must agree, so
- * the SQL says the same as the pattern.
+ * A type that a column of text can be read as. A kind is tested on the first rows here and on all rows by DuckDB: both must
+ * agree, so the SQL means the same as the pattern.
  */
 export interface CellKind {
   readonly name: string
   readonly type: string
-  /** Of one value. */
+  /** For one value. */
   readonly pattern: RegExp
   /** NULL where the value is not of this kind. */
   readonly cast: (value: string) => string
@@ -23,7 +23,7 @@ export const NULL_MARKERS: readonly string[] =
 
 export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
 
-/** The number begins with a zero that a number would not keep. */
+/** The number has a leading zero that would be lost. */
 const leadsWithZero = (value: string) =>
   `((${value} >= '00' AND ${value} < '0:') OR (${value} >= '-00' AND ${value} < '-0:'))`
 
@@ -76,7 +76,7 @@ function moment(type: 'DATE' | 'TIMESTAMP' | 'TIME', format: string, pattern: Re
 const DAY = '\\d{1,2}'
 const CLOCK = String.raw`\d{1,2}:\d{2}`
 
-/** The same day in other orders, and the same with a time of day behind it. */
+/** The same day in other orders, also followed by a time of day. */
 function days(): CellKind[] {
   const formats: [format: string, pattern: string][] = [
     ['%Y/%m/%d', String.raw`\d{4}/${DAY}/${DAY}`],

@@ -195,7 +195,7 @@ function isMarkerSql(value: string): string {
   return `regexp_full_match(${value}, ${MARKERS})`
 }
 
-/** What a query counts in the values of one column. */
+/** The counts of a query for the values of one column. */
 function countsOf(value: string, kinds: readonly CellKind[]): readonly string[] {
   const strays = kinds.map((kind) => {
     const holds = holdsSql(kind, value)

@@ -1,6 +1,6 @@
 import { CELL_KINDS, IS_NULL_MARKER } from './cell-kinds.ts'
 
-/** A row of the begin of a file. */
+/** A row at the start of a file. */
 export interface SampleRow {
   readonly line: number
   readonly cells: readonly string[]
@@ -14,7 +14,7 @@ export interface CsvLayout {
   readonly names: readonly string[] | null
   /** How many values a row should have. */
   readonly width: number
-  /** Lines that begin with `#` and are not as wide as the table are comments. */
+  /** Lines that start with `#` and are not as wide as the table are comments. */
   readonly hasComments: boolean
   /** Lines before the table that are neither names nor comments, unchanged. */
   readonly skipped: readonly SampleRow[]
@@ -81,7 +81,7 @@ function commonWidth(rows: readonly SampleRow[]): number {
   return best
 }
 
-/** Rows above the table: they fill no more than half of its columns, and a full row comes after them. */
+/** Rows above the table: they fill at most half of its columns, and a full row follows. */
 function titleCount(rows: readonly SampleRow[], width: number): number {
   if (width < 2) return 0
   const isNarrow = ({ cells }: SampleRow) => {

@@ -20,18 +20,18 @@ const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§
 const ROWS_LOOKED_AT = 500
 const CELLS_PER_ROW = 60
 
-/** What is known already. */
+/** The known facts. */
 export interface DialectHints {
-  /** undefined: not said. */
+  /** undefined: unknown. */
   readonly delimiter?: number
-  /** Of the name of the file. */
+  /** By the name of the file. */
   readonly isTabSeparated: boolean
 }
 
 /**
- * How a delimited file is written, from its begin: every delimiter is tried with every way of quoting, and the one wins
- * under which the rows are equally wide and the values look like values.
- * @param sample the begin of the file as UTF-8, from the first row on
+ * The format of a delimited file, from its start: every delimiter is tried with every way of quoting; the best one has rows
+ * of equal width and plausible values.
+ * @param sample the start of the file as UTF-8, from the first row on
  * @param isWhole whether it is all of the file
  */
 export function sniffedDialect(

@@ -159,7 +159,7 @@ function* tableRows(
   layout: CsvLayout,
   notes: ReturnType<typeof newNotes>,
 ): Generator<number> {
-  // Those at the end of the file are not counted.
+  // Those at the end of the file do not count.
   let blanks: number[] = []
   while (rows.next()) {
     const line = rows.line + file.linesBefore

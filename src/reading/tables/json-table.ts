@@ -79,7 +79,7 @@ function rowsSql(
 
 interface JsonRows {
   readonly columns: readonly Column[]
-  /** What a FROM takes, of columns of these types; null: of those that DuckDB finds. */
+  /** The FROM clause, for columns of these types; null: the types that DuckDB finds. */
   rows(types: readonly Column[] | null, path: string): string
 }
 
@@ -224,7 +224,7 @@ class JsonWalk {
   mistake(): { at: number; expected: string } | null {
     const open: ('[' | '{')[] = []
     let expected: Expected = 'a value'
-    /** A list or object that has just begun may end at once. */
+    /** A list or object may end right after its start. */
     let isFirst = false
     for (;;) {
       this.#skip(SPACE)

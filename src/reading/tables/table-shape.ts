@@ -1,8 +1,8 @@
-/** What a file is made of, looked at before DuckDB reads it: some shapes end a process, or hold it for minutes. */
+/** The structure of a file, checked before DuckDB reads it: some shapes end a process, or block it for minutes. */
 import { createReadStream } from 'node:fs'
 import { AppError } from '../../core/errors.ts'
 
-/** DuckDB 1.5.5 reads JSON by recursion and ends the process where it is deep: from some thousand levels on. */
+/** DuckDB 1.5.5 reads JSON by recursion and crashes on deep nesting: from some thousand levels on. */
 const LEVELS_MAX = 200
 
 /** DuckDB 1.5.5 takes more than half a minute to find out how a CSV file of 100 000 columns is written. */
@@ -26,7 +26,7 @@ const BYTES_PER_READ = 1024 * 1024
 export interface JsonShape {
   /** More digits than a DOUBLE keeps, and no fraction. */
   readonly hasLongIntegers: boolean
-  /** The same digits, and a fraction behind them. */
+  /** The same digits, with a fraction. */
   readonly hasLongFractions: boolean
 }
 

@@ -73,7 +73,7 @@ function mostlyUtf8(bytes: Uint8Array): boolean {
   return beyond >= 20 && damaged <= beyond / 20
 }
 
-/** Blocks, each from the begin of a letter of UTF-8 on. */
+/** Blocks, each starting at a whole UTF-8 character. */
 function* blocksOf(file: number): Generator<Uint8Array, void> {
   const buffer = new Uint8Array(BLOCK_BYTES)
   let at = 0

@@ -42,7 +42,7 @@ function rowGroupSize(columnCount: number): number {
 
 interface WrittenColumn {
   readonly name: string
-  /** Of the column that is made of it, as DuckDB writes it in DDL. */
+  /** The type of the resulting column, in DuckDB's DDL notation. */
   readonly type: string
   readonly stored: 'as it is' | 'text'
 }

@@ -90,7 +90,7 @@ export function headerList(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** undefined: no header may have it. */
+/** undefined: not valid in a header. */
 function decodedHeader(text: string): string | undefined {
   try {
     const value = decodeURIComponent(text)
@@ -100,7 +100,7 @@ function decodedHeader(text: string): string | undefined {
   }
 }
 
-/** What a million tokens of the models cost that the pattern fits. */
+/** The prices of a million tokens for the models that match the pattern. */
 export interface PriceLine {
   readonly pattern: string
   readonly input: number

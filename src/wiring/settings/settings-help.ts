@@ -56,7 +56,7 @@ export function shownSettings(settings: Settings) {
   })
 }
 
-/** As it is written where it is not set, in the words of a value: a size of 0 is `0MB` in both. */
+/** Written like a value if unset: a size of 0 is `0MB` in both. */
 function usualText(one: Setting<unknown>): string | null {
   const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
   return text === '' ? null : text
@@ -74,7 +74,7 @@ function settingText(value: unknown, usual: string): string {
   return isEmpty ? '' : JSON.stringify(value)
 }
 
-/** An address may hold a user with a password, and a key behind the `?`. */
+/** An address may contain a login, and a key in its query string. */
 function withoutPassword(text: string): string {
   return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
 }

@@ -265,7 +265,7 @@ export function settingsFrom(environment: Environment): Settings {
   const values = Object.entries(SETTINGS).map(([key, one]) => {
     return [key, settingValue<unknown>(one, environment)] as const
   })
-  // Each setting gives the value of its own type.
+  // Each setting has a value of its own type.
   const settings = Object.fromEntries(values) as Settings
   refuseContradictions(settings)
   return settings
@@ -284,7 +284,7 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
   }
 }
 
-/** Of the client `eider`: a server that finds them in its environment leaves them alone. */
+/** Settings of the client `eider`: the server ignores them in its environment. */
 const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
 
 function refuseUnknownNames(environment: Environment): void {
@@ -308,10 +308,10 @@ export const ALLOCATOR_ENVIRONMENT = {
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
 } as const
 
-/** What the runtime and the operating system need of it; the program as one file is Bun itself with `BUN_BE_BUN`. */
+/** Variables for the runtime and the operating system; the program as one file is Bun itself with `BUN_BE_BUN`. */
 const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
-/** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
+/** The environment of processes that read files from users: without the settings, which contain keys. */
 export function environmentOfReaders(
   environment: Environment = Bun.env,
 ): Readonly<Record<string, string>> {

@@ -45,7 +45,7 @@ export interface Identity {
   readonly login: string | undefined
 }
 
-/** Its beginning is what existing clients know. */
+/** Existing clients know the start of this text. */
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
@@ -57,9 +57,9 @@ export class Authentication {
   readonly #tokens: SessionTokens
   readonly #throttle: LoginThrottle
   readonly #keys: KeyAccess
-  /** Of each request that came with a good token. */
+  /** For each request with a valid token. */
   readonly #logins = new WeakMap<Request, Identity & { readonly login: string }>()
-  /** The user of the settings, and everyone where there is none. */
+  /** The user of the settings; without a login, everyone. */
   readonly #first: Principal
 
   constructor(deps: AuthenticationDeps) {

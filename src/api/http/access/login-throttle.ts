@@ -7,7 +7,7 @@ import { MINUTE_MS } from '../../../core/time.ts'
 export interface LoginThrottleDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason when it aborts meanwhile */
+  /** @throws the signal's reason if it aborts meanwhile */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -19,7 +19,7 @@ export interface LoginAttempt {
 }
 
 const FIRST_DELAY_MS = 250
-/** Of a name that few guess at. */
+/** For a name that few clients guess at. */
 const DELAY_MS_MAX = 1_000
 /** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
 const NAME_WRONG_FREE = 100
@@ -28,8 +28,8 @@ const NAME_DELAY_MS_MAX = 10_000
 const QUIET_MS = 15 * MINUTE_MS
 
 /**
- * Wrong attempts of one client under one name whose delay is not over. One more is refused before it is compared: without
- * that, who sends guesses in parallel and waits for none of them would not be slowed at all.
+ * Running wrong attempts of one client under one name. One more is refused before it is compared: otherwise a client that
+ * sends guesses in parallel would not be slowed down.
  */
 const UNDER_WAY_MAX = 64
 /** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */

@@ -10,7 +10,7 @@ export interface TokenSession {
 
 interface TokenUser {
   readonly id: number
-  /** Of the password that the token was given for. */
+  /** Of the password for which the token was issued. */
   readonly mark: string
 }
 
@@ -68,7 +68,7 @@ export class SessionTokens {
   }
 
   async #verifyAnew(token: string, nowMs: number): Promise<TokenSession | undefined> {
-    // What it says of itself only tells which key to try.
+    // The unverified content only selects the key to try.
     const isOfUser = hasSubject(token)
     const claims = await (isOfUser ? this.#users : this.#first).verify(token, nowMs)
     if (claims?.jti === undefined || claims.exp === undefined) return undefined
@@ -120,7 +120,7 @@ function tokenSigner(key: Uint8Array): TokenSigner {
     return loaded
   }
   return {
-    // The plugin stamps its own `iat` unless told not to; the clock is ours.
+    // By default, the plugin sets `iat` itself; the clock is Eider's.
     async sign({ iat, ...claims }) {
       return (await tokens()).sign({ ...claims, issued: iat, iat: false })
     },

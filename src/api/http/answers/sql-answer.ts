@@ -1,4 +1,4 @@
-/** The answer to a statement, in the format that was asked for. */
+/** The answer to a statement, in the requested format. */
 import { t } from 'elysia'
 import type { QueryResult, RowEncoding } from '../../../core/domain/query-result.ts'
 import { ERRORS, toAppError } from '../../../core/errors.ts'
@@ -20,7 +20,7 @@ import { streamedResponse } from './streamed-response.ts'
 
 export type AnswerFormat = SqlFormatName | 'parquet' | 'arrow'
 
-/** Whether existing clients look for a failure in the body. */
+/** Whether existing clients expect a failure in the body. */
 export const TELLS_FAILURE: Readonly<Record<AnswerFormat, boolean>> = {
   json: true,
   jsonlines: true,
@@ -42,7 +42,7 @@ export const ROWS_AS = {
   [ARROW]: t.String({ format: 'binary' }),
 }
 
-/** The format that the header Accept names first in this order; JSON where it names none of them. */
+/** The first format in the Accept header that is supported; JSON without one. */
 export function acceptedFormat(accept: string | null): AnswerFormat {
   if (accept === null || accept.includes('application/json')) return 'json'
   if (accept.includes('text/csv')) return 'csv'
@@ -128,8 +128,8 @@ function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestSc
 }
 
 /**
- * Rows that the engine writes: in one piece where they are few. Later a failure cuts the connection, so that no client takes
- * the part for the whole.
+ * Rows written by the engine: in one piece if they are few. A later failure cuts the connection, so that no client mistakes
+ * a part for the whole.
  * @throws AppError when writing fails before the third piece
  */
 async function encodedAnswer(

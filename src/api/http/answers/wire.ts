@@ -50,7 +50,9 @@ export const fileRecord = recordOf<UploadedFile>()(FILE, {
   recognized: (file) => file.recognized,
 })
 
-/** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks; @param insert the last one */
+/**
+ * @param progress of a change of the embedding model; @param found notes about the stored chunks; @param insert the last one
+ */
 export function knowledgeBaseRecord(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,

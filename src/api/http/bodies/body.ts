@@ -90,7 +90,7 @@ async function readAll(
 
 interface BodyLimit {
   readonly bytesMax: number
-  /** What to call it: a setting where that is what can be raised. */
+  /** The name of the limit: a setting if that can be raised. */
   readonly name: string
 }
 
@@ -150,7 +150,7 @@ interface WrongValue {
   readonly path: string
   readonly value: unknown
   readonly schema: TSchema
-  /** Of a union: what is wrong by each of its variants. */
+  /** For a union: the errors of each variant. */
   readonly errors: readonly Iterable<WrongValue>[]
 }
 

@@ -46,8 +46,8 @@ export interface Conversation {
 }
 
 /**
- * The question to ask, and what was said before. Both forms of a message may be mixed.
- * @throws AppError `invalid_request` where there is nothing to ask
+ * The question, and the history. Both forms of a message may be mixed.
+ * @throws AppError `invalid_request` without a question
  */
 export function conversationOf(messages: readonly SentMessage[]): Conversation {
   const turns = messages.flatMap(turnsOf)

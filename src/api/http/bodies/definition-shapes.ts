@@ -1,4 +1,4 @@
-/** What the objects within definitions hold. The catalog checks them, with words of its own; the document shows these. */
+/** The schemas of objects within definitions. The catalog checks them, with better messages; the document shows these. */
 import { t } from 'elysia'
 import { FIELDS, maybe, named, oneOf, open, TEXTS } from '../request/schema-words.ts'
 

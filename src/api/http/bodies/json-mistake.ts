@@ -63,7 +63,7 @@ const NAME = 'a name in double quotes'
 /** Goes through the text value by value. */
 class Scanner {
   readonly #bytes: Uint8Array
-  /** Of each open list or object the bracket that closes it. */
+  /** The closing bracket of each open list or object. */
   readonly #open: string[] = []
   #state: State = 'value'
   at: number
@@ -147,7 +147,7 @@ class Scanner {
     if (char === '"') return this.#string() && this.#after(next)
     const text = Buffer.from(this.#bytes.subarray(this.at, this.at + WORD_BYTES_MAX))
     const word = WORD.exec(text.toString('latin1'))?.[0] ?? ''
-    // What is longer was read by the parser: it is a number.
+    // Longer words were read by the parser: they are numbers.
     const isKnown = ['true', 'false', 'null'].includes(word) || NUMBER.test(word)
     if (word === '' || (!isKnown && word.length < WORD_BYTES_MAX)) {
       return this.#wrong(this.#wanted())
@@ -161,7 +161,7 @@ class Scanner {
     return true
   }
 
-  /** From one quote behind the other. */
+  /** From one quote to the next. */
   #string(): boolean {
     const bytes = this.#bytes
     for (let at = this.at + 1; at < bytes.length; at += 1) {

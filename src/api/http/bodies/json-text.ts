@@ -1,4 +1,4 @@
-/** JSON text to values, a large one in pieces, so that other requests are answered meanwhile. */
+/** JSON text to values, large ones in pieces, so that other requests are answered in between. */
 import { AppError } from '../../../core/errors.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { type JsonMistake, jsonMistake } from './json-mistake.ts'
@@ -84,8 +84,8 @@ function parsePiece(text: string): unknown {
 }
 
 /**
- * The key, its characters written as they are or as escapes. A quote in a string has a backslash before it, and behind a
- * string's end no name follows in what is JSON.
+ * The key, with its characters literal or escaped. A quote in a string has a backslash before it, and valid JSON has no name
+ * after a string's end.
  */
 const PROTO_KEY =
   /(?<!\\)"(?:_|\\u005[fF]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[fF])(?:t|\\u0074)(?:o|\\u006[fF])(?:_|\\u005[fF]){2}"\s*:/
@@ -141,7 +141,7 @@ const CLOSE_OBJECT = 0x7d
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 /**
- * Where each string, list and object of more than one piece begins → where it ends.
+ * The start of each string, list and object longer than one piece → its end.
  * @throws AppError `invalid_json` for too many levels, `body_too_large` for too many values
  */
 async function largeParts(
@@ -178,7 +178,7 @@ async function largeParts(
   return large
 }
 
-/** After the quote that ends the string which begins here. */
+/** After the closing quote of the string that starts here. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let quote = start; ; ) {
     quote = bytes.indexOf(QUOTE, quote + 1)
@@ -190,8 +190,8 @@ function endOfString(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Reads what is large item by item. Small items that follow each other are one piece for `JSON.parse`, which finds every
- * mistake in them: here only commas between items are looked for.
+ * Reads large values item by item. Small consecutive items form one piece for `JSON.parse`, which finds every error in them:
+ * only the commas between items are checked here.
  */
 class PieceReader {
   readonly #bytes: Uint8Array
@@ -295,9 +295,9 @@ class PieceReader {
     return { end, isLarge }
   }
 
-  /** There is at least one: a comma or the beginning is before the piece. */
+  /** At least one exists: a comma or the start comes before the piece. */
   #items(parsed: unknown): readonly unknown[] {
-    // What was parsed is a list or an object, as its brackets say.
+    // The brackets guarantee a list or an object.
     const items = parsed as readonly unknown[]
     if (Object.keys(items).length === 0) throw notJson()
     return items

@@ -27,7 +27,7 @@ type Values<P extends Declared> = {
 interface Reading {
   /** An unknown parameter is not an error: existing clients send some. */
   readonly ignoresOthers?: boolean
-  /** What is empty is read as an empty text; without it, as if it were not sent. */
+  /** An empty value is an empty text; otherwise it counts as not sent. */
   readonly keepsEmpty?: boolean
 }
 
@@ -154,7 +154,7 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** Where a list goes on: `next` of the previous page. */
+/** Where a list continues: `next` of the previous page. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
     schema: t.String({ description: '`next` of the previous page' }),
@@ -165,7 +165,7 @@ export function cursor(): QueryParameter<string | undefined> {
   }
 }
 
-/** Of lists in pages: `limit` and `cursor`. */
+/** For lists in pages: `limit` and `cursor`. */
 export function paging(description: string) {
   return { limit: wholeNumber({ min: 1, max: 1000, unset: 50, description }), cursor: cursor() }
 }
@@ -180,7 +180,7 @@ interface PageSent {
   readonly cursor: string | undefined
 }
 
-/** Of lists in pages: `limit` and `offset`. */
+/** For lists in pages: `limit` and `offset`. */
 export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: boolean }) {
   return {
     limit: wholeNumber({ max: 1000, unset: 100, ...limit }),
@@ -240,7 +240,7 @@ function parsed(sent: string, name: string): unknown {
   }
 }
 
-/** Those of the values that were sent. */
+/** Only the values that were sent. */
 export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
   // The entries that stay have values.

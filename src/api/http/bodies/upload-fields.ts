@@ -1,4 +1,4 @@
-/** What may be said about a file beside its bytes, for the document: `uploadOptions` reads it. */
+/** The options that describe a file, for the document: `uploadOptions` reads them. */
 import { type TSchema, t } from 'elysia'
 import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
 import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'

@@ -83,7 +83,7 @@ const OF_CHUNKS: ReadonlySet<string> = new Set([
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {
-    // What is stored is what a row can hold.
+    // Stored values are limited to what a row can hold.
     const plain = shownValue(value as Row[string]) as RowValue
     if (plain === null || OF_CHUNKS.has(key)) continue
     const isPlain = typeof plain !== 'object'
@@ -92,7 +92,7 @@ export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>):
   return Object.fromEntries(shown)
 }
 
-/** Of `POST …/search`. */
+/** As in `POST …/search`. */
 type Filter = Readonly<Record<string, unknown>>
 
 const OPERATORS: Readonly<Record<string, string>> = {

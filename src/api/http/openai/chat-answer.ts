@@ -169,7 +169,7 @@ function usageOf(usage: TokenUsage | null) {
 export type Piece =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Calls of tools that begin. */
+  /** Tool calls that start. */
   | { readonly kind: 'action'; readonly actions: readonly Action[] }
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
@@ -180,14 +180,14 @@ export interface PieceOptions {
   readonly withSteps: boolean
 }
 
-/** `start` comes first and `end` last; all text together is the answer, behind what the model said before its calls. */
+/** `start` comes first and `end` last; all text together is the answer, after what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
   { deltas, withSteps }: PieceOptions,
 ): AsyncGenerator<Piece, void> {
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
-  /** Of the turn that is being written, and whether one before it left any. */
+  /** The text of the current turn, and whether an earlier one had any. */
   let turn = ''
   let hasEarlier = false
   try {
@@ -253,10 +253,10 @@ function inline(text: string): string {
 
 export interface CitedPlace {
   readonly citation: Citation
-  /** Where the answer names the chunk, in UTF-16 code units; both 0 where it is not found. */
+  /** Where the answer names the chunk, in UTF-16 code units; both 0 if it does not. */
   readonly start: number
   readonly end: number
-  /** Of the document. Its fragment tells citations of one document apart, as clients show one for each address. */
+  /** The document's address. Its fragment distinguishes citations of one document, because clients show one per address. */
   readonly url: string
   /** The document and the place in it. */
   readonly title: string
@@ -276,7 +276,7 @@ export function citedPlaces(
   })
 }
 
-/** Of chat completions. */
+/** For chat completions. */
 export function urlCitation({ citation, start, end, url, title }: CitedPlace) {
   const quote = citation.text
   return {

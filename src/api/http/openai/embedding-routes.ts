@@ -17,7 +17,7 @@ import { maybe, open } from '../request/schema-words.ts'
 import { findReadable, idOf } from './named-models.ts'
 
 const TEXTS_MAX = 2048
-/** Numbers of a vector that was asked for; no model has as many. */
+/** The maximum number of dimensions to request; no model has as many. */
 const DIMENSIONS_MAX = 1_000_000
 const BODY_BYTES_MAX = 32 * 1024 * 1024
 
@@ -162,7 +162,7 @@ export interface EmbeddingModel {
   /** As the answer names it. */
   readonly id: string
   readonly ref: ModelRef
-  /** Of its vectors; null: the first of them says it. */
+  /** The length of its vectors; null: learned from the first one. */
   readonly dimensions: number | null
 }
 
@@ -197,7 +197,7 @@ export function requireEmbeddingModel(
   throw new AppError('model_not_found', message, { param: 'model' })
 }
 
-/** Of all texts of one request, as in OpenAI's API. */
+/** For all texts of one request, as in OpenAI's API. */
 const TOKENS_MAX = 300_000
 /** A text this long always has too many tokens. */
 const CHARS_PER_LOOK = 20_000

@@ -147,7 +147,7 @@ function filesOf(
   const found = (files ?? []).flatMap(({ file_id: id, ...own }) => {
     return filesToAttach(snapshot(), [id], howToAttach(kb, { ...how, ...own }))
   })
-  // Of one that is named twice the last counts.
+  // If a file is named twice, the last one counts.
   return [...new Map(found.map((file) => [file.id, file])).values()]
 }
 

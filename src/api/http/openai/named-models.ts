@@ -46,7 +46,7 @@ export function requireModel(
   throw new AppError('model_not_found', `${message}; ${next}`, { param: 'model' })
 }
 
-/** As `requireModel`, without checking that it may be asked at all. */
+/** Like `requireModel`, without checking the right to ask. */
 export function findModel(
   snapshot: CatalogSnapshot,
   principal: Principal,

@@ -118,7 +118,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** What was made of it in the knowledge bases that the principal may name. */
+/** Removes its documents from the knowledge bases that the principal may name. */
 async function detachEverywhere(
   { deps, snapshot }: RouteContext,
   principal: Principal,

@@ -157,7 +157,7 @@ interface Asking {
 }
 
 /**
- * The conversation that a question goes on with or begins; undefined: nothing of it is kept.
+ * The conversation that a question continues or starts; undefined: it is not stored.
  * @throws AppError `invalid_request`, `trace_not_found`
  */
 async function conversationOf(

@@ -99,7 +99,7 @@ export function noSuchFile(id: string): AppError {
 }
 
 /**
- * Those that are on their way or failed are the newest, then come the documents.
+ * Files in progress and failed ones are the newest, then come the documents.
  * @param status only those; null: all
  * @throws AppError `invalid_request` for an `after` or `before` that is not in the list
  */
@@ -118,7 +118,7 @@ export async function storeFilesPage(
   }
   const others = status === null ? unfinished : []
   const ids = new Set(others.map(({ id }) => id))
-  // A page that ends before an id is the one behind it the other way round.
+  // A page that ends before an id is a page after it in reverse order.
   const { before, limit } = order
   const isAscending = order.isAscending !== (before !== null)
   const from = before ?? order.after

@@ -68,7 +68,7 @@ export function storeAt({
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
 }
 
-/** What clients of this API say of a knowledge base beside its definition; in its `params`. */
+/** Facts that clients of this API add to a knowledge base's definition; stored in its `params`. */
 export interface StoreFacts {
   readonly name: string
   readonly description: string | null

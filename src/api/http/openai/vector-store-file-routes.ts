@@ -99,7 +99,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     body: UPDATE,
     answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
     async run({ params, body: sent, signal, principal, found: kb }) {
-      // Its answer tells what else is known of the file.
+      // Its answer includes other facts about the file.
       requireScope(principal, 'read')
       const attributes = checkedAttributes(kb, sent.attributes)
       const { attributes: known } = await storeFile(context, kb, params.file_id, signal)
@@ -126,7 +126,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       }
       const isKnown = attached !== undefined && attached.status !== 'completed'
       if (isKnown && isAlone) {
-        // One that ended meanwhile is a document now. One whose file has failed may not have ended yet.
+        // A finished file is a document by now. A failed one may still be running.
         await jobs.cancel(attached.jobId).catch(ignoreState)
         await jobs.remove(attached.jobId).catch(ignoreState)
       }

@@ -149,7 +149,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** One that was dropped since the list was made. */
+/** Dropped since the list was made. */
 function goneAsNull(error: unknown): null {
   if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
   throw error

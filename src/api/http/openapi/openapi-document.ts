@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made of the same schemas that check bodies and type answers. */
+/** The OpenAPI 3.1 document, built from the schemas that check bodies and type answers. */
 import { type TSchema, t } from 'elysia'
 import { ERRORS } from '../../../core/errors.ts'
 import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
@@ -142,7 +142,7 @@ function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   return { requestBody: { required: !isBodyOptional, content } }
 }
 
-/** A body without a name of its own has that of its operation: `CreateAgent`. Generators make a type of it. */
+/** An unnamed body is named after its operation: `CreateAgent`. Generators make a type of it. */
 function namedBody(
   { id = '' }: Operation,
   schema: TSchema,
@@ -156,7 +156,7 @@ function namedBody(
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** Of a form with files, of a file as it is, or of the JSON that says where it is. */
+/** For a form with files, a file as the body, or JSON with its address. */
 function takenSchema(
   type: string,
   form: TSchema | undefined,
@@ -187,7 +187,7 @@ function fileOr(type: string, schema: JsonSchema): JsonSchema {
   return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }
 }
 
-/** How a route tells what went wrong. */
+/** How a route reports a failure. */
 function failureContent(
   { path, failsAs }: Operation,
   named: Map<string, JsonSchema>,
@@ -198,7 +198,7 @@ function failureContent(
   return { ...own, 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
 }
 
-/** What every route of a kind may answer, beside what it says itself. */
+/** The failures common to all routes of a kind, besides its own. */
 function expectedFailures(declared: Operation): Record<string, string> {
   const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined

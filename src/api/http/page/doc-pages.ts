@@ -134,7 +134,7 @@ function errorTable(): string {
 <div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
 }
 
-/** The codes beside the reader: each leads to its row. */
+/** The codes next to the reader: each links to its row. */
 function errorList(): string {
   const items = Object.entries(ERRORS).map(([code, { status, title }]) => {
     return `<li><a href="/docs/errors#${code}"><code>${code}</code></a> <span>${status} ${escaped(title)}</span></li>`
@@ -157,7 +157,7 @@ function escaped(text: string): string {
 
 const ROOT = new URL('../../../../', import.meta.url)
 
-/** Pages beside the folder `docs`. */
+/** Pages outside of the folder `docs`. */
 const OTHERS: Readonly<Record<string, string>> = {
   readme: 'README.md',
   changelog: 'CHANGELOG.md',

@@ -84,7 +84,7 @@ export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s fo
 
 export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 
-/** What those clients make of a code where they know it by another name. */
+/** The codes that those clients know under another name. */
 const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unauthorized: 'invalid_api_key',
   not_found: 'unknown_url',
@@ -111,7 +111,7 @@ function openAiErrorResponse(error: AppError): Response {
   const headers = new Headers({ 'content-type': 'application/json' })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
-  // OpenAI's own clients try every 408, 409, 429 and 5xx again, twice: a question that ran out of time would be asked thrice.
+  // OpenAI's clients retry every 408, 409, 429 and 5xx twice: a timed-out question would be asked three times.
   if (status >= 408) headers.set('x-should-retry', String(retryAfterSeconds !== undefined))
   return new Response(JSON.stringify({ error: openAiError(error) }), { status, headers })
 }

@@ -277,7 +277,7 @@ function agentVersion(agent: Agent): string {
 }
 
 /**
- * @param ifMatch the header: the versions of which the agent must have one; `*`, or no header: any
+ * @param ifMatch the header: one of these must be the agent's version; `*`, or no header: any
  * @throws AppError `agent_changed`
  */
 function requireVersion(agent: Agent, ifMatch: string | null): void {

@@ -1,4 +1,4 @@
-/** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
+/** Stored conversations with agents. Their questions are asked by `/completions` with a `conversation_id`. */
 import { completionStream } from '../../../agents/questions/completion-stream.ts'
 import type { TurnInProgress, WatchedEvent } from '../../../agents/questions/live-turn.ts'
 import type { LiveTurns } from '../../../agents/questions/live-turns.ts'

@@ -1,5 +1,5 @@
 import { anObject, maybe, open, strict } from '../request/schema-words.ts'
-/** Databases elsewhere: made, changed, checked and looked into. */
+/** Data sources: create, change, check and browse them. */
 
 import { t } from 'elysia'
 import {
@@ -81,7 +81,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
       const definition = definitionOf(database)
       if (check_connection === true) {
         const check = await checkDraft(context, databaseDraft(definition), signal)
-        // Existing clients look for the failure in the body.
+        // Existing clients expect the failure in the body.
         if (!check.success) return failureRecord(check)
       }
       return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })

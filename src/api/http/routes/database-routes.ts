@@ -96,14 +96,14 @@ function projectTree(snapshot: CatalogSnapshot, name: string) {
   ]
 }
 
-/** The tables of a data source; those of other schemas below these, where all schemas are wanted. */
+/** The tables of a data source; if requested, those of other schemas below these. */
 function sourceTree(
   { engine }: DataSource,
   tables: readonly SourceTable[],
   hasAllSchemas: boolean,
 ) {
   const nodeOf = ({ name, kind, schema }: SourceTable) => {
-    // Existing clients look for the children of each node, where one has some.
+    // Existing clients expect the children of each node that has some.
     const children = hasAllSchemas ? { children: [] } : {}
     return { ...treeNode(name, kind, false), schema, engine, ...children }
   }

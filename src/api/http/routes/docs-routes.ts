@@ -3,7 +3,7 @@ import { AppError } from '../../../core/errors.ts'
 import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../answers/static-file.ts'
 import { resource } from '../openapi/operation.ts'
 
-/** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
+/** The browser's files, by name, with their paths from here; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
   ...Object.fromEntries(
     ['design-tokens.css', 'base.css', 'shell-layout.css', 'components.css'].map((name) => {

@@ -107,7 +107,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     },
     async run({ query, principal, signal, found: kb }) {
       const selection = selectionOf(query)
-      // The number deleted tells what the filters found.
+      // The number deleted shows what the filters matched.
       requireScope(principal, 'read')
       const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
       return { deleted, chunks }

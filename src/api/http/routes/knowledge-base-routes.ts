@@ -116,7 +116,7 @@ export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBa
   return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
 }
 
-/** What it needs beside `write`. @throws AppError `forbidden` */
+/** The scopes it needs besides `write`. @throws AppError `forbidden` */
 function requireScopes(principal: Principal, sent: SentUpdate): void {
   // They bring documents by themselves, from folders and addresses.
   if (isSet(sent.sources)) requireEverything(principal)
@@ -154,8 +154,8 @@ function refuseWithoutInsert(sent: SentUpdate): void {
 }
 
 /**
- * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
- * a search default that is null is taken away where nothing is inserted.
+ * The definition changes first: rows sent with another chunk size are chunked by it. null fields are ignored; a search
+ * default that is null is removed if nothing is inserted.
  * @returns the job that inserts or re-chunks, if there is one
  */
 async function update(
@@ -206,7 +206,7 @@ const DEFINITION = {
   ),
   id_column: optional.text(),
   preprocessing: optional.object(PREPROCESSING),
-  /** Of the content, for the keyword search. */
+  /** The language of the content, for keyword search. */
   language: optional.text(),
   /** What its searches do unless they say otherwise. */
   hybrid_search: maybe(t.Boolean()),
@@ -241,7 +241,7 @@ const CRAWL_DEPTH_MAX = 1000
 const INSERT = {
   /** Answered at once, with the job that stores it. */
   background: maybe(t.Boolean()),
-  /** Stored documents are cut into chunks anew, as `preprocessing` says: answered at once, with the job that does it. */
+  /** Stored documents are re-chunked by `preprocessing`: answers at once with the job. */
   rechunk: maybe(t.Boolean()),
   /** What becomes of a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
@@ -249,7 +249,7 @@ const INSERT = {
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
-  /** What it is kept in step with: those that are named are made or changed, others stay. */
+  /** Its sources: named ones are created or changed, others stay. */
   sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
@@ -284,7 +284,7 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
   }
 }
 
-/** Null takes them away, where nothing is inserted: clients that send every field send null for what they do not mean. */
+/** null removes them if nothing is inserted: clients that send every field send null for unused ones. */
 const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
 
 /** What changes the definition. Unknown fields are part of it: altering refuses them by name. */

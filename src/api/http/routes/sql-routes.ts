@@ -29,7 +29,7 @@ const STATEMENT = t.String({
   description: 'One SQL statement',
   examples: ["SELECT id, relevance FROM teas WHERE content = 'without caffeine' LIMIT 1"],
 })
-/** A text for generated clients: beside JSON, which most of them ask for, its parts would only blur the type of that. */
+/** A text for generated clients: next to JSON, which most of them request, its parts would only blur the type. */
 const LINES = t.String({
   description:
     'A line (an event) with `type`, `column_names`, `column_types` (DuckDB’s names) and any `warnings`; then lists of rows; or a line with the error',
@@ -187,7 +187,7 @@ export const sqlLinkOperations = resource('SQL', (api, context) => {
   })
 })
 
-/** The status and the headers of the answer to GET. Ends the statement, whose rows are not wanted. */
+/** The status and headers of the answer to GET. Ends the statement, whose rows are not needed. */
 async function headOf(response: Response, { isStreaming }: RequestScope): Promise<Response> {
   const { status } = response
   const headers = new Headers(response.headers)
@@ -242,7 +242,7 @@ function isLinkFormat(name: string): name is LinkFormat {
   return Object.hasOwn(FORMATS, name)
 }
 
-/** What is JSON is meant so; anything else is a text, and so is a number that JavaScript would round. */
+/** Valid JSON is read as such; anything else is text, also a number that JavaScript would round. */
 function placeholderValue(sent: string): unknown {
   const value = parsedJson(sent)
   if (value === undefined) return sent

@@ -1,5 +1,5 @@
 import { maybe, strict } from '../request/schema-words.ts'
-/** What questions to agents left behind. */
+/** The records of questions to agents. */
 
 import { t } from 'elysia'
 import {
@@ -152,7 +152,7 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
 })
 
-/** Those that were sent. */
+/** The filters that were sent. */
 function filterOf(sent: ReturnType<typeof LIST.read> | ReturnType<typeof SELECTION.read>) {
   const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
   const [projectName, agentName, questionPart] = [project, agent, q]

@@ -150,12 +150,12 @@ const PREVIEWED = strict({
   text: TEXT,
   rows: maybe(t.Array(anObject())),
   file: TEXT,
-  /** Of the text: how it is laid out. */
+  /** The layout of the text. */
   syntax: t.Optional(
     t.Union([t.Literal('text'), t.Literal('markdown'), t.Literal('code'), t.Null()]),
   ),
   title: TEXT,
-  /** Whose settings apply where no others are sent. */
+  /** The knowledge base whose settings apply by default. */
   knowledge_base: TEXT,
   preprocessing: maybe(anObject(PREPROCESSING)),
   embedding_model: maybe(anObject(MODEL)),
@@ -188,7 +188,7 @@ export const previewOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** @throws AppError `missing_parameter` where there is not exactly one source, `invalid_request` */
+/** @throws AppError `missing_parameter` unless there is exactly one source, `invalid_request` */
 function sourceOf(sent: Static<typeof PREVIEWED>): PreviewRequest['source'] {
   const { text, rows, file, syntax, title } = sent
   const sources: PreviewRequest['source'][] = []

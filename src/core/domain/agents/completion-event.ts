@@ -26,7 +26,7 @@ export interface Citation {
   readonly chunk_id: string
   /** The quote itself, word for word as it is in the chunk. */
   readonly text: string
-  /** Offsets of the quote in the document's column, in UTF-16 code units; null where they are not known. */
+  /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
   readonly end: number | null
   readonly page: number | null
@@ -34,7 +34,7 @@ export interface Citation {
   readonly relevance: number | null
 }
 
-/** A statement over tables whose rows the answer is made of. */
+/** A statement over tables that the answer uses. */
 export interface Evidence {
   readonly sql: string
   readonly column_names: readonly string[]
@@ -63,7 +63,7 @@ export interface AnswerFindings {
 
 /** For a question with watchers besides its client. */
 interface Watched {
-  /** When it happened: milliseconds since the question was asked. */
+  /** Milliseconds since the question. */
   readonly at_ms?: number
 }
 
@@ -252,10 +252,10 @@ export type CompletionEvent =
   | ErrorEvent
   | EndEvent
 
-/** Of a question, in UTF-16 code units. */
+/** For a question, in UTF-16 code units. */
 export const TITLE_CHARS_MAX = 120
 
-/** What a conversation is called in a list: the beginning of its first question. */
+/** The title of a conversation in a list: the start of its first question. */
 export function conversationTitle(question: string): string {
   const title = question.slice(0, TITLE_CHARS_MAX).replace(/\s+/g, ' ').trim().toWellFormed()
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
@@ -265,7 +265,7 @@ export function conversationTitle(question: string): string {
 export interface ChunkPages {
   /** That of the chunk's first character. */
   readonly first: number
-  /** Where each further one begins, in code units into the chunk's content, rising. */
+  /** The start of each further page, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]
 }
 

@@ -1,4 +1,4 @@
-/** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
+/** The interface between the built-in agent's halves: one cuts passages into units, the other ranks them. */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
 import type { Span } from './sentence-spans.ts'
 
@@ -8,9 +8,9 @@ export interface Passage {
   readonly knowledgeBase?: string
   readonly chunkId: string
   readonly text: string
-  /** 0 where the search told none. */
+  /** 0 if the search gave none. */
   readonly relevance: number
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly documentId: string
   /** The headings of the document above the chunk, outermost first; empty: none are known. */
   readonly heading: string
@@ -46,9 +46,9 @@ export interface AnswerUnit {
   /** Its position in the passage's text. */
   readonly start: number
   readonly end: number
-  /** What it must be read with: its heading, the header of its table, the lead of its list. Empty: it stands alone. */
+  /** Its necessary context: its heading, the header of its table, the lead of its list. Empty: it needs none. */
   readonly setting: string
-  /** Fewer than three words, or the rest of a sentence that begins before the passage. */
+  /** Fewer than three words, or the rest of a sentence that starts before the passage. */
   readonly isFragment: boolean
   /** Its position in the text that was read together, for quoting it. */
   readonly site: UnitSite
@@ -59,7 +59,7 @@ export interface UnitSite {
   /** The unit in the stretch. */
   readonly span: Span
   readonly kind: 'sentence' | 'item' | 'list' | 'row' | 'code'
-  /** What is quoted before it: the sentence that leads to it, the header of its table, the name of its option. */
+  /** Quoted before it: the sentence that introduces it, the header of its table, the name of its option. */
   readonly lead: Span | null
   /** How far a quote may reach: the paragraph or item that the unit is of. */
   readonly from: number
@@ -80,6 +80,6 @@ export interface RankedUnit extends AnswerUnit {
 export interface Ranking {
   /** The best first; the same words only once. */
   readonly units: readonly RankedUnit[]
-  /** Whether anything here is about what was asked. */
+  /** Whether anything here is about the question. */
   readonly isRelevant: boolean
 }

@@ -5,7 +5,7 @@ import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
 
-/** What was searched for an answer, and what was found. */
+/** The searches for an answer, and their results. */
 export interface Findings {
   readonly question: string
   /** All that was read. */
@@ -13,7 +13,7 @@ export interface Findings {
   readonly ranking: Ranking
   /** All knowledge bases that there are. */
   readonly names: readonly string[]
-  /** Those that were searched. */
+  /** The searched knowledge bases. */
   readonly searched: readonly string[]
   readonly failures: readonly { readonly name: string; readonly message: string }[]
 }
@@ -62,7 +62,7 @@ function notThere(names: readonly string[]): string {
 const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
-/** The names in a question of which nothing that was found speaks: then it answers something else. */
+/** The names in a question that no passage mentions: such passages answer another question. */
 function missingNames(question: string, passages: readonly Passage[]): readonly string[] {
   const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
   const names = [...question.matchAll(NAMED_THING)].map(
@@ -104,8 +104,9 @@ const ROWS_SHOWN = 10
 const SHOWN_CELL_CHARS_MAX = 60
 
 /**
- * Says that a statement answers, which, and what it gives. null where it gave nothing: then the question is better searched.
- * @param observation what running it told; null: it was not run
+ * Says that a statement answers, which one, and its result. null if it returned nothing: then the question is better
+ * searched.
+ * @param observation its result; null: it was not run
  */
 export function rowsAnswer(
   { statement, source }: RowAnswer,

@@ -76,7 +76,7 @@ function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
   return { inputTokens, outputTokens: countIn(written), cachedTokens: 0 }
 }
 
-/** What is asked, and what is known of it by now. */
+/** The question, and the findings so far. */
 interface Turn {
   readonly question: string
   /** Knowledge bases. */
@@ -127,7 +127,7 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
   return callsAround(foundBy(turn).flatMap(({ passages }) => passages))
 }
 
-/** What each search told, in their order. */
+/** The result of each search, in order. */
 function foundBy({ choice, searches }: Turn): readonly Found[] {
   return searches.map(({ observation }, index) => {
     const name = choice.chosen[index] ?? ''

@@ -5,14 +5,14 @@ import type { ObservedCall } from './asked-question.ts'
 import { passagesIn } from './observed-passages.ts'
 
 export const QUERY_TOOL = 'kb_query_tool'
-/** How the ids of these calls begin. */
+/** The prefix of these calls' ids. */
 export const AROUND_ID = 'around-'
 /** The best passages of a question, for which the text before and after is read too. */
 const WIDENED_MAX = 4
-/** Of a passage's relevance, what the chunks beside it are given. */
+/** Neighbouring chunks get this share of a passage's relevance. */
 const NEIGHBOUR_SHARE = 0.8
 
-/** What is selected of a chunk. */
+/** The columns selected from a chunk. */
 export const CHUNK_COLUMNS = [
   'id, chunk_id, chunk_content',
   ...['heading', 'page', 'page_starts', 'slide', 'slide_starts'].map((name) => {
@@ -51,7 +51,7 @@ function placeKey(
   return JSON.stringify([knowledgeBase, documentId, at?.column, at?.number])
 }
 
-/** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
+/** A chunk next to a found one is nearly as relevant. Unreadable ones are left out. */
 export function withNeighbours(
   passages: readonly Passage[],
   around: readonly ObservedCall[],

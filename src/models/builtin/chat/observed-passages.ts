@@ -2,14 +2,14 @@ import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
 import { parseCsv } from '../../../core/domain/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 
-/** What a tool's result holds. */
+/** The content of a tool's result. */
 export type Observed =
   | { readonly kind: 'passages'; readonly passages: readonly Passage[] }
   | { readonly kind: 'failure'; readonly message: string }
 
 const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
 
-/** The rows of a knowledge base's query; a text without rows tells what failed. */
+/** The rows of a knowledge base query; a text without rows is its error. */
 export function passagesIn(observation: string): Observed {
   const csv = csvIn(observation)
   if (csv === null) return { kind: 'failure', message: failureIn(observation) }
@@ -62,7 +62,7 @@ function passagePlace(chunkId: string, documentId: string, text: string): ChunkP
   return { column: path.slice(documentId.length + 1), number, total, start, end }
 }
 
-/** The rows of a query, the names of their columns first; null where it failed. */
+/** The rows of a query after the column names; null if it failed. */
 export function csvIn(observation: string): string | null {
   const title = CSV_TITLE.exec(observation)
   return title === null ? null : observation.slice(title.index + title[0].length)
@@ -91,7 +91,7 @@ function uncut(text: string): string {
 
 const FAILURE_CHARS_MAX = 300
 
-/** What a text without rows tells. */
+/** The message in a text without rows. */
 export function failureIn(observation: string): string {
   const [line = ''] = observation.trim().split('\n')
   return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()

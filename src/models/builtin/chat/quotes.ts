@@ -17,9 +17,9 @@ interface Quote {
 
 const QUOTES_MAX = 3
 const SENTENCES_MAX = 3
-/** A unit this far behind the best one says something else. */
+/** A unit scored this much below the best one is about something else. */
 const SCORE_SHARE_MIN = 0.5
-/** Begins a sentence that says nothing without the one before. */
+/** Begins a sentence that needs the previous one. */
 const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
@@ -30,7 +30,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
   const chosen: Quote[] = []
   for (const unit of units) {
     if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
-    // The same in other words may be the answer; beside a better one it is something else.
+    // Another wording may be the answer; next to a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units, chosen)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
@@ -68,8 +68,8 @@ function isOnlyMarks(between: string): boolean {
 }
 
 /**
- * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
- * first: an answer is often next to the sentence that repeats the question.
+ * With the previous sentence if the unit refers to it, then with neighbours while they fit, the better one first: an answer
+ * is often next to the sentence that repeats the question.
  */
 function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Beside): Span {
   const { text } = site.stretch
@@ -106,7 +106,7 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
 
 interface Beside {
   readonly units: readonly RankedUnit[]
-  /** What is quoted already. */
+  /** The text already quoted. */
   readonly known: readonly string[]
 }
 
@@ -122,7 +122,7 @@ function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonl
   }, Number.NEGATIVE_INFINITY)
 }
 
-/** Whether a quote says nothing beside the question's own words. */
+/** Whether a quote has no words besides the question's own. */
 function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
   const { stretch } = unit.site
   const own = keywords(stretch.text.slice(span.start, span.end))
@@ -168,7 +168,7 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** Of the unit's sentences the one that shares most with the question; the later of equals adds more. */
+/** The unit's sentence that shares most with the question; of equals the later one, which adds more. */
 function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const { span, stretch } = unit.site
   const sentences = sentenceSpans(stretch.text, span)
@@ -221,7 +221,7 @@ function shortenedQuote(text: string): string {
 
 const HEADING_CHARS_MAX = 80
 
-/** Document, page and heading, and the id by which it is cited. */
+/** Document, page and heading, and the id for citing it. */
 function quoteSource({ unit, piece, span }: Quote): string {
   const { documentId, pages, chunkId } = piece.passage
   const page = pages === null ? '' : `page ${pageAt(pages, span.start - piece.start)}`

@@ -6,7 +6,7 @@
 import { literal, quote } from '../../../core/domain/identifier.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
-/** A knowledge base as its description tells it. */
+/** A knowledge base by its description. */
 export interface DescribedKnowledgeBase {
   /** `project.kb` */
   readonly name: string
@@ -55,7 +55,7 @@ const HAN_NOUNS = /文档|文件|记录/g
 const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
 const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
 
-/** Words that ask and bind, and say nothing of what is asked for. */
+/** Question and function words, which say nothing about the subject. */
 const EMPTY_WORDS = new Set(
   (
     'a about all an and any are as at available be by can count counts different distinct do does each every exist ' +
@@ -72,7 +72,7 @@ const EMPTY_WORDS = new Set(
 )
 const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
 
-/** A statement that answers, or none where it is not plain. */
+/** A statement that answers; none if it is not clear. */
 export interface RowAnswer {
   readonly statement: string | null
   readonly source: DescribedKnowledgeBase
@@ -118,7 +118,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const condition = column === undefined ? null : columnCondition(question, column, used)
   const own = new Set(nameWords(source.name).map(singular))
   const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
-  // What is counted has some name of the user's own: "how many packages".
+  // The counted things have the user's own name: "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
     text,
   )?.[1]

@@ -8,26 +8,26 @@ import { withParts } from './keywords.ts'
 import { unitsOf } from './units.ts'
 import { WantedForm } from './wanted-form.ts'
 
-/** Units whose vectors are made, and how much of each: making one takes 10 to 15 ms of a core. */
+/** The number of units to embed, and the part of each: embedding one takes 10 to 15 ms of a core. */
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
 /** Units that are looked at, of passages that may be long. */
 const UNITS_MAX = 2000
 
 /**
- * What a unit's score is made of: the relevance that the search gave its passage, the weight of the question's terms that it
- * holds, and that it holds with the units beside it, and its cosine. bench/notes/agents.md says how they were
- * fitted; a third more or less of one of them changes almost nothing.
+ * The parts of a unit's score: the relevance of its passage, the weight of the question's terms in it, and in it with its
+ * neighbours, and its cosine. bench/notes/agents.md describes how they were fitted; changing one by a third has almost no
+ * effect.
  */
 const WEIGHTS = { relevance: 12, own: 4.4, nearby: 4, cosine: 5 } as const
 /** A title, a lone word or half a sentence explains less than a whole one that fits as well. */
 const FRAGMENT_COST = 3
-/** A unit that has no word of the question beside it either says the same in other words, or something else. */
+/** A unit without a word of the question in it or next to it is either another wording or something else. */
 const WORDLESS_COSINE_MIN = 0.4
 
 /**
- * When there is an answer: the best of its parts, weighed, reach the sum for the kind of the question. Decision 48 tells on
- * which questions, and how many with and without an answer are taken for the other. Cosines are made in English only.
+ * When there is an answer: the weighted maxima of its parts reach the sum for the kind of question. Decision 48 has the
+ * questions used, and the number of errors of both kinds. Cosines are used in English only.
  */
 const EVIDENCE = { relevance: 8.3, cosine: 1.8, share: 5.5, nearby: 1.2 } as const
 const EVIDENCE_MIN: Readonly<Record<QuestionKind, number>> = {
@@ -124,15 +124,15 @@ async function cosinesTo(
   return vectors.map((vector) => dot(vector, questionVectors[0]))
 }
 
-/** Of vectors of length 1: their cosine. */
+/** For vectors of length 1: their cosine. */
 function dot(a: Float32Array, b: Float32Array | undefined): number {
   return a.reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0)
 }
 
-/** The built-in embedding model reads English; in other languages and scripts only words tell. */
+/** The built-in embedding model reads English; in other languages and scripts only words count. */
 type QuestionKind = 'english' | 'latin' | 'other'
 
-/** What a question asks about, as terms that a text may hold, each as rare as it is in some texts. */
+/** The subject of a question, as terms that a text may contain, weighted by their rarity in some texts. */
 class QuestionTerms {
   readonly kind: QuestionKind
   readonly #analyzer: Analyzer

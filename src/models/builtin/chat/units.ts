@@ -3,9 +3,9 @@ import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
 import { pieceOf, stretchesOf } from './stretches.ts'
 import { plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
-/** Of one quote. */
+/** For one quote. */
 export const QUOTE_CHARS_MAX = 400
-/** Headings of a unit that its setting tells. */
+/** Headings of a unit that its context shows. */
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
@@ -115,7 +115,7 @@ class UnitCutter {
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
   }
 
-  /** An item or an option: whole where it is short, else its sentences, each with its name. */
+  /** An item or an option: whole if it is short, else its sentences, each with its name. */
   #described(block: Span, lead: Span | null): void {
     if (block.end - block.start <= QUOTE_CHARS_MAX) {
       this.#add('item', block, block, lead)
@@ -148,7 +148,7 @@ class UnitCutter {
     }
   }
 
-  /** Whole where it is short, else its paragraphs. */
+  /** Whole if it is short, else its paragraphs. */
   #code(block: Span): void {
     const lead = this.#lead
     for (const piece of this.#piecesOfCode(block)) {
@@ -183,7 +183,7 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A short list is one unit beside its items: the answer to a question for all of them. */
+  /** A short list is one unit besides its items: the answer to a question about all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []

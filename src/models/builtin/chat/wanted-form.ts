@@ -1,8 +1,8 @@
 import type { AnswerUnit } from './answer-unit.ts'
 
-/** What a unit earns by the place and the form that the question asks for, beside its words. */
+/** The score of a unit for the position and form that the question asks for, besides its words. */
 export class WantedForm {
-  /** Of "What is X?"; null: nothing is to be explained. */
+  /** The subject of "What is X?"; null: nothing is to be explained. */
   readonly #subject: string | null
   readonly #options: readonly RegExp[]
   /** The heading or text above the sentences so far. */
@@ -15,12 +15,12 @@ export class WantedForm {
     })
   }
 
-  /** Units are given in the order of their text: the first sentence below a heading is known by it. */
+  /** Units must come in text order, to recognize the first sentence below a heading. */
   worthOf(unit: AnswerUnit): number {
     return this.#worthOfOption(unit) + this.#worthOfDefinition(unit)
   }
 
-  /** An option explains itself where it is named first; elsewhere it is only spoken of. */
+  /** An option is explained where it is named first; in other places it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site

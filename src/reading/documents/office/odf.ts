@@ -132,7 +132,7 @@ interface ListNumber {
 class OdfBody {
   readonly #parents = new Map<string, string>()
   readonly #lists = new Map<string, ListKind>()
-  /** Equations are documents of their own, by their folder. */
+  /** Equations are separate documents, by folder. */
   readonly #formulas: ReadonlyMap<string, string>
   #after: Block[] = []
   #noteCount = 0
@@ -349,7 +349,7 @@ function markerOf(level: ListNumber, number: number): string {
   return `${level.prefix}${formatted(number, level.format)}${level.suffix}`.trim()
 }
 
-/** MathML in the document: what StarMath calls it where that is there, else its signs. */
+/** MathML in the document: StarMath's notation if available, else its signs. */
 function formulaText(element: XmlElement): string {
   const [annotation] = descendants(element, 'annotation')
   return oneLine(annotation === undefined ? textOf(element) : textOf(annotation))

@@ -41,7 +41,7 @@ export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   })
 }
 
-/** `r:id`, beside an `id` of another kind. */
+/** `r:id`, next to an `id` of another kind. */
 function relationshipId(element: XmlElement): string {
   const found = Object.entries(element.attributes).find(([name]) => name.endsWith(':id'))
   return found?.[1] ?? ''

@@ -220,7 +220,7 @@ class RtfText {
     else if (word === 'footnote') Object.assign(group, { target: 'note', isHidden: false })
   }
 
-  /** Of the file: only within `info`, which hides its text. */
+  /** About the file: only within `info`, whose text is hidden. */
   #fact(fact: 'title' | 'author'): void {
     if (this.#group.isHidden) Object.assign(this.#group, { target: fact, isHidden: false })
   }
@@ -290,7 +290,7 @@ class RtfText {
   }
 }
 
-/** Bytes in a code page; in that of Windows where there is none of its name. */
+/** Bytes in a code page; Windows' one if the name is unknown. */
 function decoded(bytes: Uint8Array, encoding: string): string {
   try {
     return new TextDecoder(encoding).decode(bytes)

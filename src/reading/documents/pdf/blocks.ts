@@ -7,7 +7,7 @@ import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 export interface Block {
   readonly kind: 'text' | 'heading' | 'entry' | 'table' | 'code'
   readonly text: string
-  /** Of a heading's type. */
+  /** The type size of a heading. */
   readonly size?: number
 }
 
@@ -84,7 +84,7 @@ function kindOf(lines: readonly Line[], index: number, column: Column, around: S
   return startsEntry(lines, index) ? 'entry' : 'text'
 }
 
-/** The index after the block that begins here. */
+/** The index after the block that starts here. */
 function blockEnd(
   lines: readonly Line[],
   start: number,
@@ -226,7 +226,7 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   return isShorter && isEnd
 }
 
-/** How far a line begins from the edge at which reading begins. */
+/** The distance of a line's start from the edge where reading starts. */
 function indentOf(line: Line, { x0, x1, isRtl }: Column): number {
   return isRtl ? x1 - line.x1 : line.x0 - x0
 }

@@ -23,12 +23,12 @@ export class Headings {
       if (!this.#isLarge(line)) continue
       sizes.set(rounded(line.size), (sizes.get(rounded(line.size)) ?? 0) + 1)
     }
-    // A title page has sizes of its own, which would push all others down.
+    // A title page has its own sizes, which would push all others down.
     const frequent = [...sizes].filter(([, count]) => count >= FREQUENT_MIN || sizes.size <= 3)
     this.#sizes = frequent.map(([size]) => size).sort((a, b) => b - a)
   }
 
-  /** Call it for all lines before asking: sizes that the outline's headings have tell the depth of others. */
+  /** Call it for all lines first: the sizes of the outline's headings give the depth of others. */
   learn(line: Line, pageIndex: number): void {
     const depth = this.#outlineDepth(line, pageIndex)
     const size = rounded(line.size)
@@ -49,7 +49,7 @@ export class Headings {
     return Math.min(Math.max(rank, 1), LEVEL_MAX)
   }
 
-  /** Of a heading in bold type of the text's own size. */
+  /** The level of a bold heading in the text's own size. */
   get boldLevel(): number {
     return Math.min(Math.max(this.#sizes.length, ...this.#depthOfSize.values(), 0) + 1, LEVEL_MAX)
   }

@@ -27,9 +27,9 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
 
 export interface PagesText {
   readonly content: string
-  /** Where each page begins in it. */
+  /** The start of each page in it. */
   readonly starts: readonly number[]
-  /** What the first page shows as such. */
+  /** The title shown on the first page. */
   readonly title: string | null
 }
 
@@ -79,7 +79,7 @@ function titleOf(blocks: readonly Block[], bodySize: number): string | null {
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
   const [first] = blocks
-  // Papers begin with it in the type of the text.
+  // Papers start with it in the text's type.
   if (found.length === 0 && first?.kind === 'heading') found.push(first)
   const [only] = found
   const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''
@@ -90,7 +90,7 @@ function titleOf(blocks: readonly Block[], bodySize: number): string | null {
 const TITLE_SIZE = 1.2
 const TITLE_CHARS_MAX = 150
 
-/** Of the type in which most of the text is. */
+/** The size of most of the text. */
 function usualSize(pages: readonly PagePieces[]): number {
   const counts = new Map<number, number>()
   for (const { directions } of pages) {

@@ -1,6 +1,6 @@
 import { type Fragment, type Line, linesOf } from './page/fragments.ts'
 
-/** Lines that one reads from top to bottom before going on elsewhere on the page. */
+/** Lines read from top to bottom before continuing in another place of the page. */
 export interface Region {
   readonly lines: readonly Line[]
 }

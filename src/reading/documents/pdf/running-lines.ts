@@ -1,6 +1,6 @@
 import type { Fragment } from './page/fragments.ts'
 
-/** What is looked at of a page. */
+/** The examined parts of a page. */
 export interface PagePieces {
   readonly fragments: readonly Fragment[]
 }
@@ -88,7 +88,7 @@ function wordsOf(text: string): string {
     .replace(/^[ivxlcdm]+$|(?<=^page )[ivxlcdm]+$/, '#')
 }
 
-/** The whole row, or one side of it: the chapter, beside the section that only this page has. */
+/** The whole row, or one side of it: the chapter, next to a section that only this page has. */
 function isKnown(row: Row, known: ReadonlySet<string>): boolean {
   if (known.has(keyOf(row))) return true
   return (
@@ -109,7 +109,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
         : [],
     )
     for (const row of [...outermost, ...sides]) {
-      // A table has no text of its own.
+      // A table has no text.
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
       // A neighbour's height differs by a rounding.
       for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
@@ -180,7 +180,8 @@ function numberedRows(
     // The page number on a chapter's first page has another position.
     if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
     const isNumbered = isCounted || ROMAN.test(row.text)
-    // The name of a chapter alone, on fewer pages than tell it from text: as large as other headers, and apart from the text.
+    // The name of a chapter alone, on too few pages to be distinguished by repetition: as large as other headers, and apart
+    // from the text.
     const next = outermost[(removed[page]?.length ?? 0) + 1]
     const isApart =
       usual(sizes, Math.round(row.size)) &&
@@ -200,7 +201,7 @@ function count(counts: Map<number, number>, value: number): void {
   counts.set(value, (counts.get(value) ?? 0) + 1)
 }
 
-/** The number of a page before the text begins. */
+/** A page number before the text starts. */
 const ROMAN = /^[ivxl]{1,6} \p{L}|\p{L} [ivxl]{1,6}$/u
 const SIDE_LETTERS_MIN = 8
 const ROWS_LOOKED_AT = 3

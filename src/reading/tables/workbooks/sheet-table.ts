@@ -8,7 +8,7 @@ import { COMMA, DOUBLE_QUOTE, LINE_FEED, TABLE_COLUMNS_MAX } from '../csv-rows.t
 import { BlockWriter, plainRowsSql } from '../plain-csv.ts'
 import { writtenTable } from '../written-table.ts'
 
-/** What a cell holds. Its text is as DuckDB reads it. */
+/** The content of a cell. Its text is in DuckDB's notation. */
 export type CellType = 'number' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text'
 
 /** A rectangle of cells that are shown as one. All from 0, the last ones belong to it. */
@@ -24,7 +24,7 @@ const HEAD_ROWS = 100
 const CELLS_MAX = 200_000_000
 const HEADER_ROWS_MAX = 10
 
-/** Cells lie in slots: a column has one from its first value on, so that columns without values cost nothing. */
+/** Cells are in slots: a column gets one with its first value, so that columns without values cost nothing. */
 interface HeadRow {
   readonly row: number
   readonly cells: readonly (string | undefined)[]

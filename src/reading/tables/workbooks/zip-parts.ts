@@ -43,7 +43,7 @@ export class ZipParts {
 
   /**
    * Goes through a part of XML, without ever holding all of it.
-   * @throws AppError `file_unreadable` where it is missing, damaged or swells
+   * @throws AppError `file_unreadable` if it is missing, damaged or too large
    */
   async parse(name: string, handler: XmlHandler): Promise<void> {
     const depth = { now: 0, extensions: 0 }
@@ -104,7 +104,7 @@ export interface XmlHandler {
   open(name: string, attributes: Readonly<Record<string, string>>): void
   text(text: string): void
   close(name: string): void
-  /** Nothing more is wanted. */
+  /** Whether the rest can be skipped. */
   isDone?(): boolean
 }
 

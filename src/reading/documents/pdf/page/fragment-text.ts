@@ -240,7 +240,7 @@ const LOOKALIKES = twinSigns('ABCEHIJKMOPSTXaceijopsxy', 'АВСЕНІЈКМОР
  */
 export class LineDirection {
   readonly #codeOf: (index: number) => number
-  /** Of the letters before; null: none yet. */
+  /** The direction of the letters before; null: none yet. */
   #isFromRight: boolean | null = null
 
   constructor(codeOf: (index: number) => number) {
