@@ -1,6 +1,6 @@
 /** The commands that README.md and docs/ name, on a machine with Node and no Bun. */
 import { expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -55,4 +55,21 @@ test('every npm script that they name is there, and completes the installation o
     return usesBun && !(scripts[`pre${name}`] ?? '').includes('scripts/ensure-bun.mjs')
   })
   expect(failing).toEqual([])
+})
+
+test('what Bun would read of the current folder is not read', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eider-foreign-'))
+  writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./foreign.ts"]\n')
+  writeFileSync(join(folder, 'foreign.ts'), "console.log('foreign code ran')\n")
+  writeFileSync(join(folder, '.env'), 'EIDER_URL=http://127.0.0.1:9/foreign\n')
+  const child = Bun.spawn(['node', join(root, 'scripts/eider.mjs'), 'status'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder, EIDER_PORT: '1' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const output = await new Response(child.stdout).text()
+  const complaint = await new Response(child.stderr).text()
+  rmSync(folder, { recursive: true })
+  expect([output, complaint]).toEqual(['', expect.stringContaining('http://127.0.0.1:1')])
 })

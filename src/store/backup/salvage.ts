@@ -96,7 +96,8 @@ type ReaderOutcome<T> =
   | { readonly error: string; readonly crashedAt?: number }
 
 async function read<T>(args: readonly string[]): Promise<ReaderOutcome<T>> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'salvage-reader.ts'), ...args], {
+  const reader = join(import.meta.dir, 'salvage-reader.ts')
+  const child = Bun.spawn([process.execPath, ...process.execArgv, reader, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const lines = (await new Response(child.stdout).text()).trim().split('\n')
