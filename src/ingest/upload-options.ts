@@ -30,7 +30,7 @@ export const READING_FIELDS = [
   'ocr',
 ] as const
 
-const KNOWN = [
+const KNOWN_OPTIONS = [
   ...READING_FIELDS,
   'replace',
   'original_file_name',
@@ -41,7 +41,7 @@ const KNOWN = [
   'name',
 ] as const
 
-export type UploadField = (typeof KNOWN)[number]
+export type UploadField = (typeof KNOWN_OPTIONS)[number]
 
 /**
  * @param known the fields that have an effect
@@ -49,7 +49,7 @@ export type UploadField = (typeof KNOWN)[number]
  */
 export function uploadOptions(
   fields: ReadonlyMap<string, string>,
-  known: readonly UploadField[] = KNOWN,
+  known: readonly UploadField[] = KNOWN_OPTIONS,
 ): UploadOptions {
   const url = urlOf(fields.get('source_type') || undefined, fields.get('source') || undefined)
   const unknown = [...fields.keys()].find((name) => !known.some((one) => one === name))
@@ -60,21 +60,21 @@ export function uploadOptions(
   const set = (name: UploadField) => fields.get(name) || undefined
   return {
     reading: {
-      ...defined('format', parsed(set('format'), formatNamed)),
-      ...defined('encoding', parsed(set('encoding'), encodingNamed)),
-      ...defined('delimiter', parsed(fields.get('delimiter'), delimiterOf)),
+      ...defined('format', parsedOption(set('format'), formatNamed)),
+      ...defined('encoding', parsedOption(set('encoding'), encodingNamed)),
+      ...defined('delimiter', parsedOption(fields.get('delimiter'), delimiterOf)),
       ...defined(
         'header',
-        parsed(set('header'), (text) => truth('header', text)),
+        parsedOption(set('header'), (text) => truth('header', text)),
       ),
       ...defined(
         'allText',
-        parsed(set('all_text'), (text) => truth('all_text', text)),
+        parsedOption(set('all_text'), (text) => truth('all_text', text)),
       ),
-      ...defined('sheet', parsed(set('sheet'), sheetOf)),
-      ...defined('ocr', parsed(set('ocr'), ocrWish)),
+      ...defined('sheet', parsedOption(set('sheet'), sheetOf)),
+      ...defined('ocr', parsedOption(set('ocr'), ocrWish)),
     },
-    replace: parsed(set('replace'), (text) => truth('replace', text)) ?? false,
+    replace: parsedOption(set('replace'), (text) => truth('replace', text)) ?? false,
     originalName: set('original_file_name') ?? null,
     documentId: set('document_id') ?? null,
     url,
@@ -87,7 +87,7 @@ function defined<K extends string, T>(key: K, value: T | undefined): { readonly 
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
 }
 
-function parsed<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
+function parsedOption<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
   return text === undefined ? undefined : parse(text)
 }
 
@@ -103,14 +103,14 @@ function formatNamed(text: string): FileFormat {
   const name = text.trim().toLowerCase().replace(/^\./, '')
   const format = OTHER_FORMATS[name] ?? name
   if (isFileFormat(format) && format !== 'table') return format
-  throw wrong('format', text, `one of ${FORMAT_NAMES.join(', ')}`)
+  throw wrongOption('format', text, `one of ${FORMAT_NAMES.join(', ')}`)
 }
 
 function encodingNamed(text: string): string {
   try {
     return new TextDecoder(text.trim()).encoding
   } catch {
-    throw wrong('encoding', text, 'a name such as utf-8, utf-16le, windows-1252 or shift_jis')
+    throw wrongOption('encoding', text, 'a name such as utf-8, utf-16le, windows-1252 or shift_jis')
   }
 }
 
@@ -127,7 +127,7 @@ function delimiterOf(text: string): string {
   const delimiter = DELIMITERS[text.toLowerCase()] ?? text
   const isOne = [...delimiter].length === 1 && !/["\r\n\0]/.test(delimiter)
   if (isOne) return delimiter
-  throw wrong('delimiter', text, 'one character, or tab, comma, semicolon, pipe or space')
+  throw wrongOption('delimiter', text, 'one character, or tab, comma, semicolon, pipe or space')
 }
 
 const TRUTHS: Readonly<Record<string, boolean>> = {
@@ -141,7 +141,7 @@ const TRUTHS: Readonly<Record<string, boolean>> = {
 
 function truth(name: string, text: string): boolean {
   const value = TRUTHS[text.trim().toLowerCase()]
-  if (value === undefined) throw wrong(name, text, 'true or false')
+  if (value === undefined) throw wrongOption(name, text, 'true or false')
   return value
 }
 
@@ -149,12 +149,12 @@ const SHEET_CHARS_MAX = 255
 
 function sheetOf(text: string): string {
   if (text.length <= SHEET_CHARS_MAX) return text
-  throw wrong('sheet', text, 'the name or the number of a sheet')
+  throw wrongOption('sheet', text, 'the name or the number of a sheet')
 }
 
 function ocrWish(text: string): OcrWish {
   const wish = OCR_WISHES.find((one) => one === text)
-  if (wish === undefined) throw wrong('ocr', text, OCR_WISHES.join(', '))
+  if (wish === undefined) throw wrongOption('ocr', text, OCR_WISHES.join(', '))
   return wish
 }
 
@@ -164,12 +164,12 @@ function urlOf(sourceType: string | undefined, source: string | undefined): stri
     const message = 'Parameter "source" needs source_type=url beside it'
     throw new AppError('invalid_request', message)
   }
-  if (sourceType !== 'url') throw wrong('source_type', sourceType, 'file or url')
+  if (sourceType !== 'url') throw wrongOption('source_type', sourceType, 'file or url')
   if (source !== undefined) return source
   throw new AppError('missing_parameter', 'Must provide "source", the address of the file')
 }
 
-function wrong(name: string, found: string, expected: string): AppError {
+function wrongOption(name: string, found: string, expected: string): AppError {
   const message = `Parameter "${name}" must be ${expected}, found "${found.slice(0, 100)}"`
   return new AppError('invalid_request', message)
 }

@@ -174,8 +174,8 @@ export interface Lease<Connection> {
   end(): void
 }
 
-const CONNECTIONS_MAX = 8
-const WAITING_MAX = 100
+const SOURCE_CONNECTIONS_MAX = 8
+const SESSIONS_WAITING_MAX = 100
 const IDLE_MS = 30_000
 
 /** Few connections to one server. Idle ones are used again, the last one first, and closed after a while. */
@@ -189,12 +189,12 @@ export class ConnectionPool<Connection extends PooledConnection> {
   constructor(
     name: string,
     open: (signal: AbortSignal) => Promise<Connection>,
-    connectionsMax = CONNECTIONS_MAX,
+    connectionsMax = SOURCE_CONNECTIONS_MAX,
   ) {
     this.#open = open
     this.#places = new Semaphore({
       placesMax: connectionsMax,
-      waitingMax: WAITING_MAX,
+      waitingMax: SESSIONS_WAITING_MAX,
       tooBusy: () => new AppError('too_busy', `Too many statements wait for data source ${name}`),
     })
   }

@@ -144,7 +144,7 @@ export function sourceFailure(error: unknown, place: SourcePlace): AppError {
 
 /** True where the connection is at fault, not what was asked over it. */
 export function isConnectionFailure(error: unknown): boolean {
-  const { code, message } = partsOf(error)
+  const { code, message } = codeAndMessage(error)
   return (
     /^(ECONN|EPIPE|PROTOCOL_|57P0|08)/.test(code) ||
     /Connection (terminated|ended)|closed/i.test(message)
@@ -152,7 +152,7 @@ export function isConnectionFailure(error: unknown): boolean {
 }
 
 function causeOf(error: unknown): string {
-  const { code, message } = partsOf(error)
+  const { code, message } = codeAndMessage(error)
   const known = CAUSES[code]
   if (known !== undefined) return known
   if (/does not support SSL/.test(message)) return CAUSES.HANDSHAKE_NO_SSL_SUPPORT ?? message
@@ -167,7 +167,7 @@ function causeOf(error: unknown): string {
   return message === '' ? 'it failed without a reason' : message.slice(0, MESSAGE_CHARS_MAX)
 }
 
-function partsOf(error: unknown): { readonly code: string; readonly message: string } {
+function codeAndMessage(error: unknown): { readonly code: string; readonly message: string } {
   if (typeof error !== 'object' || error === null) return { code: '', message: String(error) }
   // Any property of any object may be looked at.
   const { code, message } = error as Readonly<Record<string, unknown>>

@@ -30,6 +30,12 @@ export interface StagedColumn {
   value(column: string): string
 }
 
+/** A value is written as DuckDB writes its type, a BLOB in hexadecimal digits. */
+export function stagedColumn(name: string, type: string): StagedColumn {
+  if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
+  return { name, fileType: type, value: (column) => column }
+}
+
 /**
  * Takes bytes as they come and writes them in large pieces, one at a time: `add` is synchronous, and `isFull` says that
  * `drained` must be awaited before more.
@@ -154,23 +160,19 @@ export class StagedCsv {
   }
 }
 
+const TOO_SMALL =
+  'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room'
+
 async function requireRoom({ directory, reserveBytes }: StagingFolder): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   if (bavail * bsize > reserveBytes + LOOK_BYTES) return
-  throw new AppError(
-    'storage_full',
-    'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room',
-  )
+  throw new AppError('storage_full', TOO_SMALL)
 }
 
 function storageFailure(error: unknown): unknown {
   const code = systemCodeOf(error)
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return new AppError(
-    'storage_full',
-    'The rows of a data source could not be written: the disk is full',
-    { cause: error },
-  )
+  return new AppError('storage_full', TOO_SMALL, { cause: error })
 }
 
 /** Of DuckDB: the columns of such a file with their own names and types. */
@@ -216,8 +218,8 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
   BIGINT: exactInteger,
   UBIGINT: exactInteger,
   HUGEINT: exactInteger,
-  FLOAT: (text) => finite(Math.fround(numberOf(text))),
-  DOUBLE: (text) => finite(numberOf(text)),
+  FLOAT: (text) => finite(Math.fround(promisedNumber(text))),
+  DOUBLE: (text) => finite(promisedNumber(text)),
   DATE: dateText,
   TIME: timeText,
   TIMESTAMP: timestampText,
@@ -228,7 +230,9 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
 
 /** Of a DuckDB type that is not a list. */
 export function textConverter(type: string): TextConverter {
-  return CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(numberOf(text)) : same)
+  return (
+    CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(promisedNumber(text)) : same)
+  )
 }
 
 function same(text: string): ResultValue {
@@ -240,13 +244,13 @@ function finite(number: number): ResultValue {
 }
 
 function exactInteger(text: string): ResultValue {
-  const number = numberOf(text)
+  const number = promisedNumber(text)
   if (Number.isSafeInteger(number)) return number
   return isExactNumber(BigInt(text)) ? number : text
 }
 
 /** @throws Error where a server sends another text */
-function numberOf(text: string): number {
+function promisedNumber(text: string): number {
   const number = Number(text)
   if (text !== '' && (!Number.isNaN(number) || text === 'NaN')) return number
   throw new Error(

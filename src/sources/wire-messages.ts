@@ -9,7 +9,7 @@ const MESSAGE_COST_BYTES = 200
 const VALUE_COST_BYTES = 40
 /** In one turn of the event loop. */
 const TURN_MS = 4
-const COLUMNS_MAX = 4096
+const WIRE_COLUMNS_MAX = 4096
 const COLUMN_NAME_CHARS_MAX = 1000
 
 /** How one protocol parts its messages. What it throws ends the session. */
@@ -183,8 +183,8 @@ export function broken(how: string): never {
 export function checkedFields<Field extends { readonly name: string }>(
   fields: readonly Field[],
 ): readonly Field[] {
-  if (fields.length > COLUMNS_MAX) {
-    throw new Error(`the result has more than ${COLUMNS_MAX} columns; name those you need`)
+  if (fields.length > WIRE_COLUMNS_MAX) {
+    throw new Error(`the result has more than ${WIRE_COLUMNS_MAX} columns; name those you need`)
   }
   if (fields.some(({ name }) => name.length > COLUMN_NAME_CHARS_MAX)) {
     throw new Error(`a column's name has more than ${COLUMN_NAME_CHARS_MAX} characters`)

@@ -11,7 +11,7 @@ import type { RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const WRITE_BYTES = 64 * 1024
+const COPY_WRITE_BYTES = 64 * 1024
 
 /** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
@@ -42,7 +42,7 @@ export async function copyOut(
       if (isBinary) writeBinaryRow(out, row, types)
       else writeLine(out, row, types, copy)
       count += 1
-      if (out.size > WRITE_BYTES) await send()
+      if (out.size > COPY_WRITE_BYTES) await send()
     }
   }
   if (isBinary) out.begin('d').int16(BINARY_END).end()

@@ -49,26 +49,26 @@ export function* chunkMarkdown(
   let group: Section | null = null
   for (const section of sectionsOf(text, apart)) {
     if (group === null) group = section
-    else if (belongsTogether(text, group, section, limitsUnder)) group = joined(group, section)
+    else if (belongsTogether(text, group, section, limitsUnder)) group = joinedSpans(group, section)
     else {
-      if (before !== null) yield* piecesOf(text, before, limitsUnder)
+      if (before !== null) yield* sectionPieces(text, before, limitsUnder)
       before = group
       group = section
     }
   }
   if (group === null) return
   if (before !== null && !group.hasBody) {
-    const whole = joined(before, group)
+    const whole = joinedSpans(before, group)
     if (fits(text, whole.start, whole.end, limitsUnder(whole.headings))) {
-      yield* piecesOf(text, whole, limitsUnder)
+      yield* sectionPieces(text, whole, limitsUnder)
       return
     }
-    yield* piecesOf(text, before, limitsUnder)
+    yield* sectionPieces(text, before, limitsUnder)
     yield* headingWithTail(text, before, group, limitsUnder)
     return
   }
-  if (before !== null) yield* piecesOf(text, before, limitsUnder)
-  yield* piecesOf(text, group, limitsUnder)
+  if (before !== null) yield* sectionPieces(text, before, limitsUnder)
+  yield* sectionPieces(text, group, limitsUnder)
 }
 
 /** A heading that ends the text takes the end of what is before it along. */
@@ -82,8 +82,8 @@ function* headingWithTail(
   const earliest = Math.max(before.start, group.start - limits.chunkOverlapChars)
   const start = firstBoundary(text, earliest, group.start) ?? group.start
   const tail = { ...group, start, above: before.headings }
-  if (fits(text, start, group.end, limits)) yield* piecesOf(text, tail, limitsUnder)
-  else yield* piecesOf(text, group, limitsUnder)
+  if (fits(text, start, group.end, limits)) yield* sectionPieces(text, tail, limitsUnder)
+  else yield* sectionPieces(text, group, limitsUnder)
 }
 
 function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> {
@@ -149,7 +149,7 @@ function sharedLength(first: readonly string[], second: readonly string[]): numb
 }
 
 /** One section that begins with the first: its headings are those that both are under. */
-function joined(group: Section, section: Section): Section {
+function joinedSpans(group: Section, section: Section): Section {
   const shared = group.headings.slice(0, sharedLength(group.headings, section.headings))
   return {
     start: group.start,
@@ -162,7 +162,11 @@ function joined(group: Section, section: Section): Section {
   }
 }
 
-function* piecesOf(text: string, section: Section, limitsUnder: LimitsUnder): Generator<TextPiece> {
+function* sectionPieces(
+  text: string,
+  section: Section,
+  limitsUnder: LimitsUnder,
+): Generator<TextPiece> {
   const { above, headings, start } = section
   const spans = sectionSpans(text, section, limitsUnder(headings))
   for (const { startChar, endChar, repeated } of spans) {
@@ -205,7 +209,7 @@ function* sectionSpans(
       open = new OpenSpan(block.start)
       if (open.takes(text, block, limits)) continue
     }
-    yield* linesOf(text, { ...block, start: open.start }, limits)
+    yield* markdownLines(text, { ...block, start: open.start }, limits)
     open = new OpenSpan(block.end)
   }
   yield* open.spans(text)
@@ -244,7 +248,7 @@ class OpenSpan {
 /** The header of a table may take this share of the embedded text. */
 const HEADER_SHARE = 0.34
 
-function* linesOf(
+function* markdownLines(
   text: string,
   { kind, start, end, rowsStart }: MarkdownBlock,
   limits: SpanLimits,
@@ -317,7 +321,7 @@ export class ChunkContext {
 
   /** The inner headings and the title say more than what is between them. */
   #shortened(headings: readonly string[]): string {
-    const own = isSame(headings[0], this.#title) ? headings.slice(1) : headings
+    const own = isSamePath(headings[0], this.#title) ? headings.slice(1) : headings
     for (let skipped = 0; skipped < own.length; skipped += 1) {
       const path = this.#joined(own.slice(skipped))
       if (this.#isShort(path)) return path
@@ -346,6 +350,6 @@ export class ChunkContext {
   }
 }
 
-function isSame(heading: string | undefined, title: string): boolean {
+function isSamePath(heading: string | undefined, title: string): boolean {
   return heading?.toLowerCase() === title.toLowerCase()
 }

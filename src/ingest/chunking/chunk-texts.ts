@@ -100,7 +100,7 @@ export function chunkTexts(
   for (const [textIndex, text] of texts.entries()) {
     const first = found.count
     try {
-      for (const piece of piecesOf(text, rules, counter)) {
+      for (const piece of piecesOfText(text, rules, counter)) {
         found.add(piece, analyzer.count([piece.context, piece.content]))
         if (found.count - first > INGEST_LIMITS.sourceChunksMax) break
       }
@@ -236,7 +236,7 @@ function joinedTerms(terms: readonly TermCounts[]) {
   }
 }
 
-function* piecesOf(
+function* piecesOfText(
   source: ChunkableText,
   { preprocessing, reach }: ChunkingRules,
   counter: TokenCounter | null,

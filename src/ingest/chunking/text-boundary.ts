@@ -14,7 +14,7 @@ const SENTENCE_ENDS = codesOf('.!?…;؟۔।॥։።፧។៕။'.replace(';', 
 const WIDE_SENTENCE_ENDS = codesOf('。！？｡．')
 const CLOSERS = codesOf('"\')]}»”’›')
 const WIDE_CLOSERS = codesOf('」』）】〉》〕”’')
-const MARK = /^\p{M}/u
+const COMBINING_MARK = /^\p{M}/u
 
 function codesOf(chars: string): ReadonlySet<number> {
   return new Set([...chars].map((char) => char.charCodeAt(0)))
@@ -168,5 +168,5 @@ function isInsideCluster(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
   if (code < 0x300) return text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER
   if (code === ZERO_WIDTH_JOINER || text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER) return true
-  return MARK.test(text.slice(at, at + 2))
+  return COMBINING_MARK.test(text.slice(at, at + 2))
 }

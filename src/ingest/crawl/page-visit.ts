@@ -222,7 +222,7 @@ async function some(
   return found
 }
 
-const FORMATS: Readonly<Record<string, DocumentFormat>> = {
+const PAGE_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
   'text/markdown': 'markdown',
@@ -243,8 +243,8 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
 } {
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim())
   const name = type.toLowerCase()
-  const known = FORMATS[name] ?? null
-  const format = NO_TEXT.test(name) ? null : (formatOf(bytes, url, known) ?? known)
+  const known = PAGE_FORMATS[name] ?? null
+  const format = NO_TEXT.test(name) ? null : (formatOfPage(bytes, url, known) ?? known)
   if (format === null) {
     const what = name === '' ? 'holds no text' : `has the type ${name.slice(0, 100)}`
     const reason = NO_TEXT.test(name) ? 'held a picture, sound or font' : 'had no readable type'
@@ -254,7 +254,7 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
 }
 
 /** Formats that no one takes for text; a table is read as the text that it is. */
-function formatOf(
+function formatOfPage(
   bytes: Uint8Array,
   url: string,
   known: DocumentFormat | null,

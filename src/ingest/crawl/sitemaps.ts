@@ -28,7 +28,7 @@ export async function pagesOfSitemap(
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   if (page.status !== 200) return null
-  const text = await textOf(page, signal)
+  const text = await unpackedText(page, signal)
   if (!BEGIN.test(text) || !isSitemap(text)) return null
   const known = new Map([[page.url, text]])
   const { origin } = new URL(page.url)
@@ -75,7 +75,7 @@ async function sitemapText(
       },
     })
     if (page.status !== 200) return ''
-    return await textOf(page, signal)
+    return await unpackedText(page, signal)
   } catch (error) {
     if (error instanceof AppError && /^(?:crawl_failed|address_refused)$/.test(error.code))
       return ''
@@ -83,7 +83,7 @@ async function sitemapText(
   }
 }
 
-async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<string> {
+async function unpackedText({ bytes }: FetchedPage, signal: AbortSignal): Promise<string> {
   const { sitemapBytesMax: bytesMax } = INGEST_LIMITS
   const unpacked = await unpackedSitemap(bytes, { bytesMax }, signal)
   return new TextDecoder().decode(unpacked.subarray(0, bytesMax))
@@ -95,12 +95,10 @@ async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<stri
  */
 export async function unpackedSitemap(
   bytes: Uint8Array,
-  {
-    bytesMax,
-    onDamage,
-  }: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
+  given: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
   signal: AbortSignal,
 ): Promise<Uint8Array> {
+  const { bytesMax, onDamage } = given
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
   const parts: Uint8Array[] = []
   let length = 0

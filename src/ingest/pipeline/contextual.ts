@@ -111,13 +111,6 @@ async function chatModelOf({ model }: ContextualChunking, models: ChatModels): P
   throw new AppError('missing_parameter', `Contextual chunking needs a chat model; ${how}`)
 }
 
-interface Describing {
-  readonly kb: KnowledgeBase
-  readonly contextual: ContextualChunking
-  readonly model: ChatModel
-  readonly analyzer: Analyzer
-}
-
 const CALLS_AT_ONCE = 4
 /** Of the document, around the chunk: what the model reads for one call. */
 const EXCERPT_CHARS = 8_000
@@ -126,10 +119,16 @@ const REPLY_CHARS_MAX = 20_000
 
 async function describedDocument(
   one: ChunkedDocument,
-  { kb, contextual, model, analyzer }: Describing,
+  given: {
+    readonly kb: KnowledgeBase
+    readonly contextual: ContextualChunking
+    readonly model: ChatModel
+    readonly analyzer: Analyzer
+  },
   deps: ContextualDeps,
   signal: AbortSignal,
 ): Promise<ChunkedDocument> {
+  const { kb, contextual, model, analyzer } = given
   const texts = new Map(one.document.texts.map(({ column, text }) => [column, text]))
   const bounds = { concurrencyMax: CALLS_AT_ONCE, signal }
   const contexts = await mapConcurrent(one.chunks, bounds, async ({ chunk }, callSignal) => {

@@ -59,14 +59,12 @@ export async function insert(
   return { storedDocuments, skippedRows, chunks }
 }
 
-interface SourcesRequest extends InsertRequest {
-  /** An address that gives no page, where the rest is to be stored in spite of it. */
-  readonly onLeftOut: (error: JobError) => void
-}
-
 /** In storing order. Nothing is read until rows are requested. */
 function insertSourcesOf(
-  request: SourcesRequest,
+  request: InsertRequest & {
+    /** An address that gives no page, where the rest is to be stored in spite of it. */
+    readonly onLeftOut: (error: JobError) => void
+  },
   deps: InsertDeps,
   signal: AbortSignal,
 ): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
@@ -161,23 +159,23 @@ function draftOf(
     kind: 'insert',
     projectName: kb.projectName,
     knowledgeBase: kb.name,
-    title: titleOf({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
+    title: insertTitle({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
     request,
     ...(rows === undefined ? {} : { items: rows }),
   }
 }
 
-function titleOf({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
+function insertTitle({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
   const parts = [
-    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
-    ...(files === undefined ? [] : [counted(files.length, 'file')]),
-    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
+    ...(rows === undefined ? [] : [countedDocuments(rows.length, 'row')]),
+    ...(files === undefined ? [] : [countedDocuments(files.length, 'file')]),
+    ...(urls === undefined ? [] : [countedDocuments(urls.length, 'address', 'addresses')]),
     ...(query === undefined ? [] : ['the rows of a query']),
   ]
   return `Insert ${parts.join(', ')} into ${kb?.name}`
 }
 
-function counted(count: number, noun: string, plural = `${noun}s`): string {
+function countedDocuments(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`
 }
 
@@ -204,12 +202,7 @@ export async function runInsertJob(
 }
 
 async function storeSources(
-  {
-    work,
-    tracked,
-    request,
-    areFilesSame,
-  }: {
+  given: {
     readonly work: JobWork
     readonly tracked: JobInsert
     readonly request: InsertRequest
@@ -218,6 +211,7 @@ async function storeSources(
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { work, tracked, request, areFilesSame } = given
   const { kb, onBadDocument } = request
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)

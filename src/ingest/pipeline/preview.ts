@@ -102,7 +102,7 @@ async function documentsOf(
   const documents: Document[] = []
   let chars = 0
   let rowIndex = 0
-  for await (const row of rowsOf({ kb, source }, deps, signal)) {
+  for await (const row of previewedRows({ kb, source }, deps, signal)) {
     await slice.yieldIfSpent(signal)
     if (rowIndex >= INGEST_LIMITS.previewRows || chars >= INGEST_LIMITS.previewChars) {
       return { documents, isWhole: false }
@@ -120,7 +120,7 @@ async function documentsOf(
   return { documents, isWhole: chars <= INGEST_LIMITS.previewChars }
 }
 
-async function* rowsOf(
+async function* previewedRows(
   { kb, source }: Pick<PreviewRequest, 'kb' | 'source'>,
   deps: Pick<InsertDeps, 'snapshot' | 'files'>,
   signal: AbortSignal,
@@ -137,14 +137,12 @@ async function* rowsOf(
 /** What is to be said of the stored chunks of a knowledge base. Costs little where nothing was written since. */
 export async function chunkWarnings(
   kb: KnowledgeBase,
-  {
-    chunks,
-    embedders,
-  }: {
+  given: {
     readonly chunks: Pick<ChunkStore, 'cutCounts'>
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   },
 ): Promise<readonly string[]> {
+  const { chunks, embedders } = given
   try {
     const { reach } = embedders.embedder(kb.embeddingModel)
     return reach === undefined ? [] : cutWarning(await chunks.cutCounts(kb), reach)

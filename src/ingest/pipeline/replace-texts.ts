@@ -64,7 +64,7 @@ async function chunkNewTexts(
 ): Promise<readonly ChunkedDocument[]> {
   const chunked: ChunkedDocument[] = []
   let chunkCount = 0
-  for (const documents of batchesOf(changes)) {
+  for (const documents of textBatches(changes)) {
     for (const document of await chunkDocuments(documents, target, signal)) {
       if (document instanceof AppError) throw document
       chunkCount += document.chunks.length
@@ -76,7 +76,7 @@ async function chunkNewTexts(
   return chunked
 }
 
-function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
+function* textBatches(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
   let batch: Document[] = []
   let chars = 0
   for (const { documentId: id, texts, metadata } of changes) {

@@ -197,12 +197,7 @@ function charsOf({ chunks }: ChunkedDocument): number {
 }
 
 /** A row after each step on its way: an error where it cannot be stored. */
-type Outcome<T> = T | AppError | EmptyRow
-
-/** A row without content; null: it has no id either. */
-interface EmptyRow {
-  readonly emptyId: string | null
-}
+type Outcome<T> = T | AppError | { readonly emptyId: string | null }
 
 export const EMPTY = 'Skipped: its content is empty'
 

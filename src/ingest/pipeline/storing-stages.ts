@@ -53,14 +53,12 @@ export interface StoringOptions {
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
   /** Called before each piece. null: at its own pace, while a client may be waiting for an answer. */
-  readonly pace?: () => StoringPace | null
-}
-
-interface StoringPace {
-  /** Chunks that make a batch, for every source. */
-  readonly batchChunks: number
-  /** How long a call of the embedding model is tried where it fails. */
-  readonly patienceMs: number
+  readonly pace?: () => {
+    /** Chunks that make a batch, for every source. */
+    readonly batchChunks: number
+    /** How long a call of the embedding model is tried where it fails. */
+    readonly patienceMs: number
+  } | null
 }
 
 export type StoreDeps = EmbedDeps

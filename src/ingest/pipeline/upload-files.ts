@@ -273,7 +273,7 @@ async function uploadFile<T>(
 ): Promise<UploadedFile | T> {
   const name = freeName(upload, deps)
   return deps.reader.readFile(
-    sourceOf(upload, deps),
+    uploadSource(upload, deps),
     (read): Promise<UploadedFile | T> => {
       if (read.archive !== null) return storeMembers(read.archive)
       return storeRead({ ...upload, name }, read, deps, signal)
@@ -294,7 +294,7 @@ function freeName(
   throw new AppError('file_exists', message)
 }
 
-function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
+function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
   // Beside the file itself, what it is read into and the table.
@@ -344,12 +344,12 @@ async function* documentRows(id: string, { format, documents }: ReadFile): Async
 }
 
 /** The fixed columns of a document's row; its own columns are beside them. */
-const OWN_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
+const UPLOAD_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
 function documentRow(fileId: string, format: string, document: ReadDocument): Row {
   const { id, content, title, columns, links } = document
   const others = Object.entries(columns).map(([column, value]) => {
-    const isTaken = OWN_COLUMNS.includes(column.toLowerCase())
+    const isTaken = UPLOAD_COLUMNS.includes(column.toLowerCase())
     return [isTaken ? `${column}_1` : column, value] as const
   })
   return {

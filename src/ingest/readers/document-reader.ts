@@ -198,14 +198,6 @@ function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderTh
   }
 }
 
-interface ReaderPoolOptions {
-  /** Entry of the threads. */
-  readonly workerUrl: string
-  readonly threadsMax: number
-  /** Jobs that run and that wait. */
-  readonly queueMax: number
-}
-
 /** One job's deadline, and what a caller hears when it is missed or the thread breaks. */
 interface JobTerms {
   readonly deadlineMs: number
@@ -213,18 +205,18 @@ interface JobTerms {
   readonly what: string
 }
 
-interface PooledJob {
-  readonly job: ReaderJob
-  readonly terms: JobTerms
-  /** Jobs of one key run one after the other; keys take turns. */
-  readonly key: symbol
-}
-
 /** Threads that are shared fairly: each key has one at a time, and the keys that wait take turns. */
 class ReaderPool {
   readonly #threads: FairPool<ReaderThread>
 
-  constructor({ workerUrl, threadsMax, queueMax }: ReaderPoolOptions) {
+  constructor(given: {
+    /** Entry of the threads. */
+    readonly workerUrl: string
+    readonly threadsMax: number
+    /** Jobs that run and that wait. */
+    readonly queueMax: number
+  }) {
+    const { workerUrl, threadsMax, queueMax } = given
     this.#threads = new FairPool({
       workersMax: threadsMax,
       queueMax,
@@ -234,7 +226,16 @@ class ReaderPool {
   }
 
   /** @throws AppError that of the job, `too_busy`, `shutting_down`; the signal's reason */
-  run({ job, terms, key }: PooledJob, signal: AbortSignal): Promise<ReaderAnswer> {
+  run(
+    given: {
+      readonly job: ReaderJob
+      readonly terms: JobTerms
+      /** Jobs of one key run one after the other; keys take turns. */
+      readonly key: symbol
+    },
+    signal: AbortSignal,
+  ): Promise<ReaderAnswer> {
+    const { job, terms, key } = given
     return this.#threads.run({
       key,
       signal,

@@ -24,7 +24,7 @@ const PAGES_AT_ONCE = 4
 const PAGE_CHARS_MAX = 50_000
 /** After as many failures in a row, the model is not asked for the rest. */
 const FAILURES_MAX = 3
-const WARNINGS_MAX = 20
+const SCAN_WARNINGS_MAX = 20
 
 const INSTRUCTION = [
   'Write down all text in this picture exactly as it is there, in its language, as Markdown: headings, lists and tables',
@@ -91,10 +91,10 @@ export async function withScans(
   if (usages.length === 0 && isAll && failure !== undefined) {
     throw new AppError('file_unreadable', `The file contains no text: ${failure}`)
   }
-  const further = failures.length - WARNINGS_MAX
+  const further = failures.length - SCAN_WARNINGS_MAX
   const warnings = [
     ...file.warnings,
-    ...failures.slice(0, WARNINGS_MAX),
+    ...failures.slice(0, SCAN_WARNINGS_MAX),
     ...(further > 0 ? [`${further} further pages or pictures were not read`] : []),
     ...(unaskedCount > 0
       ? [`${unaskedCount} more were not sent: the OCR model keeps failing`]

@@ -44,7 +44,7 @@ export function documentOfRow(
     return [known ? { column: name, text, layout } : { column: name, text }]
   })
   const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
-  const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
+  const id = idColumn === undefined ? null : documentId(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))
   if (idColumn !== undefined) known.add(idColumn)
   if (layout !== null) known.add(LAYOUT_COLUMN)
@@ -129,7 +129,7 @@ export function rowText(row: Row): string {
 }
 
 /** Replacing lone surrogates would make one id of several. */
-function idOf(value: CellValue): string | null {
+function documentId(value: CellValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
     const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters`
@@ -235,13 +235,10 @@ const TEXT_COLUMN = 'content'
  * @param columns what else is known about the document
  */
 export function documentRow(
-  {
-    id,
-    content,
-    columns,
-  }: { readonly id: string; readonly content: string; readonly columns: Row },
+  given: { readonly id: string; readonly content: string; readonly columns: Row },
   mapping: ColumnMapping,
 ): Row {
+  const { id, content, columns } = given
   const { contentColumns } = mapping
   const column = mainColumn(mapping)
   const [idColumn = ID_COLUMN] = mapping.idColumns
@@ -264,7 +261,7 @@ function mainColumn({ contentColumns }: ColumnMapping): string {
 export const LAYOUT_COLUMN = 'layout'
 
 const SYNTAXES: readonly TextSyntax[] = ['text', 'markdown', 'code']
-const UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
+const DURATION_UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
 
 /** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a column of its own. */
 export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowValue {
@@ -288,7 +285,7 @@ function layoutIn(row: Row): TextLayout | null {
 function partsIn(value: RowValue): TextParts | null | undefined {
   if (value === null) return null
   if (!isObject(value)) return undefined
-  const unit = UNITS.find((one) => one === value.unit)
+  const unit = DURATION_UNITS.find((one) => one === value.unit)
   const { starts } = value
   if (unit === undefined || !isList(starts)) return undefined
   const offsets = starts.filter((start): start is number => Number.isSafeInteger(start))

@@ -20,7 +20,7 @@ const SAFETY_MS = 300_000
 /** Looking takes at most this share of the time. */
 const POLLING_SHARE = 20
 
-const WORDS: Readonly<Record<string, string>> = {
+const WATCH_FAILURES: Readonly<Record<string, string>> = {
   ENOSPC: 'the system watches no more folders (fs.inotify.max_user_watches)',
   EMFILE: 'the system watches no more folders (fs.inotify.max_user_instances)',
 }
@@ -82,7 +82,8 @@ export class FolderWatch {
     this.#watcher?.close()
     this.#watcher = null
     const code = systemCodeOf(error) ?? ''
-    const why = WORDS[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
+    const why =
+      WATCH_FAILURES[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
     this.#note = `All files are looked at every ${this.#options.pollMs / 1000} s: ${why}`
     this.#pollLater()
   }

@@ -39,7 +39,7 @@ export async function readSite(
   const rows = crawledRows(request, { ...deps, pages: watched }, signal)
   let found = 0
   for await (const row of rows) {
-    const item = idOf(row, task)
+    const item = pageId(row, task)
     const hash = hashOf(row)
     const before = task.known.get(item)
     found += 1
@@ -70,7 +70,7 @@ function crawlOf(parameters: SyncTask['source']['parameters']): CrawlRequest {
 
 const WHOLE_SITE = 100
 
-function idOf(row: Row, { mapping }: SyncTask): string {
+function pageId(row: Row, { mapping }: SyncTask): string {
   const column = mapping.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
   return column === undefined ? '' : textOf(row[column] ?? null)
 }

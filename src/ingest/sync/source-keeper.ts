@@ -201,12 +201,7 @@ export class SourceKeeper implements SourceKeeping {
   }
 
   async #runOne(
-    {
-      source,
-      run,
-      isFull,
-      work,
-    }: {
+    given: {
       readonly source: SyncSource
       readonly run: SyncRun
       readonly isFull: boolean
@@ -214,6 +209,7 @@ export class SourceKeeper implements SourceKeeping {
     },
     signal: AbortSignal,
   ): Promise<void> {
+    const { source, run, isFull, work } = given
     const before = progressOf(work.checkpoint)
     const mark = ({ run: now, documents, chunks }: SyncProgressReport) => {
       const { added, changed, unchanged, removed, failed } = now.counts

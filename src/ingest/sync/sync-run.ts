@@ -81,12 +81,7 @@ export class SyncWork implements SyncSink {
   readonly #turns = new SerialQueue()
 
   constructor(
-    {
-      source,
-      run,
-      known,
-      report,
-    }: {
+    given: {
       readonly source: SyncSource
       readonly run: SyncRun
       readonly known: Map<string, SyncItem>
@@ -95,6 +90,7 @@ export class SyncWork implements SyncSink {
     deps: SyncDeps,
     signal: AbortSignal,
   ) {
+    const { source, run, known, report } = given
     this.#source = source
     this.#run = run
     this.#known = known

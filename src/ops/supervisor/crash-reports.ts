@@ -5,7 +5,13 @@ import type { LastRestart, RestartState } from '../../core/domain/server-state.t
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Restarts } from './restart-policy.ts'
-import { hashOf, type RunningNote, RunningTable, readRunning, requestsOf } from './running-table.ts'
+import {
+  type RunningNote,
+  RunningTable,
+  readRunning,
+  requestsOf,
+  statementHash,
+} from './running-table.ts'
 
 const FILE_NAME = 'eider.crash.json'
 const STUCK = 'not stopped'
@@ -73,7 +79,7 @@ export class CrashReports implements RunningWork {
   refuseSuspect(sql: string): void {
     // Hardly ever is there one, and then a statement is worth a hash.
     if (this.#suspects.size === 0) return
-    const suspect = this.#suspects.get(hashOf(sql)?.toString(16) ?? '')
+    const suspect = this.#suspects.get(statementHash(sql)?.toString(16) ?? '')
     if (suspect === undefined) return
     const untilMs = suspect.at + this.#options.refuseMs
     if (this.#options.now() >= untilMs) return
@@ -90,7 +96,7 @@ export class CrashReports implements RunningWork {
 
   /** A statement that DuckDB does not stop, so that this process is replaced. */
   noteStuck(sql: string): void {
-    const hash = hashOf(sql)?.toString(16)
+    const hash = statementHash(sql)?.toString(16)
     if (hash === undefined) return
     const { directory, refuseMs, now } = this.#options
     const at = now()

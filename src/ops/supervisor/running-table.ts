@@ -79,7 +79,7 @@ export class RunningTable {
     let hash: bigint | null = null
     return {
       statement: (sql) => {
-        hash = hashOf(sql)
+        hash = statementHash(sql)
         this.#note(at, notedText(sql), hash)
       },
       end: () => {
@@ -172,15 +172,15 @@ const OPTIONS = /\busing\s+\w+\s*=.*$/is
 const HEAD_CHARS = 4000
 
 /** Of a SELECT, the only kind that is refused after a crash; null for other statements. */
-export function hashOf(sql: string): bigint | null {
-  return isQuery(sql) ? BigInt(Bun.hash(shapeOf(sql))) : null
+export function statementHash(sql: string): bigint | null {
+  return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }
 
 /** What has no say in what a statement does: values, comments, white space. Names in quotes stay. */
 const VARYING =
   /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
 
-function shapeOf(sql: string): string {
+function statementShape(sql: string): string {
   const shape = sql.replace(VARYING, (found) => {
     if (found.startsWith('"')) return found
     return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'

@@ -53,7 +53,7 @@ type Paint = (text: string, colour: keyof typeof COLOUR_CODES) => string
  * @param hasColours only where a terminal shows them
  */
 export function logText(json: string, hasColours: boolean): string {
-  const { level, time, msg, ...fields } = fieldsOf(json)
+  const { level, time, msg, ...fields } = fieldsText(json)
   const paint: Paint = (text, colour) => {
     return hasColours ? `\u001b[${COLOUR_CODES[colour]}m${text}\u001b[0m` : text
   }
@@ -65,7 +65,7 @@ export function logText(json: string, hasColours: boolean): string {
 }
 
 /** Only what our own logger wrote comes here. */
-function fieldsOf(json: string): Fields {
+function fieldsText(json: string): Fields {
   try {
     return JSON.parse(json)
   } catch {

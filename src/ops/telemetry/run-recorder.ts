@@ -65,12 +65,7 @@ export class RunRecorder implements RunTraces {
   }
 
   #finished(
-    {
-      start,
-      startedAtMs,
-      turns,
-      steps,
-    }: {
+    given: {
       readonly start: RunStart
       readonly startedAtMs: number
       readonly turns: readonly ModelTurn[]
@@ -78,6 +73,7 @@ export class RunRecorder implements RunTraces {
     },
     end: RunEnd,
   ): FinishedRun {
+    const { start, startedAtMs, turns, steps } = given
     const { prices, secrets, now } = this.#options
     const { model, ...known } = start
     const hide = hideSecrets([...secretsOfModel(model), ...secrets()])

@@ -82,7 +82,7 @@ export interface CatalogPlace {
   readonly end: number
 }
 
-/** Those of `information_schema` are not among them: the engine has its own. */
+/** Without `information_schema`, which the engine has itself. */
 export function catalogPlaces(sql: string): readonly CatalogPlace[] {
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index): readonly CatalogPlace[] => {
@@ -197,7 +197,7 @@ interface Rewritten {
   readonly text: string
   /** Tokens that it replaces. */
   readonly count: number
-  /** What was written so far, where that changes too. */
+  /** The text so far, if that changes too. */
   readonly before?: string
 }
 
@@ -205,7 +205,7 @@ interface Place {
   readonly sql: string
   readonly tokens: readonly Token[]
   readonly index: number
-  /** What was written so far. */
+  /** The text so far. */
   readonly before: string
 }
 
@@ -268,7 +268,7 @@ const SYSTEM_COLUMNS: Readonly<Record<string, string>> = {
   ctid: "'(0,1)'",
 }
 
-/** Columns with the name of a function, which are 0 in PostgreSQL where there is none. */
+/** Columns with the name of a function, which are 0 in PostgreSQL without one. */
 function isFunctionColumn(token: Token | undefined): boolean {
   return /^typ(receive|send|input|output|analyze|modin|modout)$/i.test(token?.value ?? '')
 }
@@ -304,7 +304,7 @@ function operatorAt(tokens: readonly Token[], index: number): Rewritten | undefi
   return { text: operator, count: close - index + 1 }
 }
 
-/** PostgreSQL looks for the pattern within the text. */
+/** PostgreSQL searches the pattern within the text. */
 function matchAt(tokens: readonly Token[], index: number, sign: string): Rewritten | undefined {
   const pattern = tokens[index + 1]
   const operator = sign.startsWith('!') ? '!~' : '~'
@@ -370,7 +370,7 @@ function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewri
 
 const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0 }
 
-/** A text, a column, a number or a call that ends what is written so far. */
+/** A text, a column, a number or a call at the end of the text so far. */
 const OPERAND = /(?:'(?:[^']|'')*'|[\w."]+(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))\s*$/
 
 /** The statements that make the catalog's views. */

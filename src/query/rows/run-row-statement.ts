@@ -223,7 +223,7 @@ async function updateChunks(
   })
 }
 
-/** The new text of a chunk of this column, or undefined where it keeps its own. */
+/** The new text of a chunk of this column, or undefined if it stays. */
 function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
   // The knowledge base may have had other columns when the chunk was stored. With one column left, it is that one's.
   const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1

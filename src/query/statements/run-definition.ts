@@ -138,7 +138,7 @@ export async function runAgentStatement(
   }
 }
 
-/** What the agent lacks as it is defined. */
+/** Warnings about missing parts of the agent. */
 function withWarnings(agent: Agent, { agents }: QueryDeps) {
   const warnings = agents.warningsOf(agent)
   return warnings.length === 0 ? {} : { warnings }
@@ -178,7 +178,7 @@ export async function runJobStatement(
   return done(db)
 }
 
-/** The options after USING with the name before it. @throws AppError `invalid_request` where they name another */
+/** The options after USING with the name before it. @throws AppError `invalid_request` if they name another */
 export function withStatementName(
   options: Readonly<Record<string, unknown>>,
   name: string,

@@ -166,7 +166,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'the statement, or a view of the file, reads another file, which is not allowed',
   ],
 ]
-const MESSAGE_CHARS_MAX = 500
+const CAUSE_CHARS_MAX = 500
 
 /** Without the paths of this machine. */
 function causeOf(error: unknown, job: FileJob | undefined): string {
@@ -181,5 +181,5 @@ function causeOf(error: unknown, job: FileJob | undefined): string {
   for (const path of job === undefined ? [] : [job.path, job.folder]) {
     message = message.replaceAll(`"${path}"`, 'the file').replaceAll(path, 'the file')
   }
-  return message.slice(0, MESSAGE_CHARS_MAX)
+  return message.slice(0, CAUSE_CHARS_MAX)
 }

@@ -71,14 +71,11 @@ export interface RowsAnswer {
   readonly isLast: boolean
 }
 
-/** A column of what is staged. */
-interface StagedFileColumn extends SourceColumn {
-  /** The file has it as text, which becomes its type again. */
-  readonly isText: boolean
-}
-
 export interface StagedAnswer {
-  readonly columns: readonly StagedFileColumn[]
+  readonly columns: readonly (SourceColumn & {
+    /** The file has it as text, which becomes its type again. */
+    readonly isText: boolean
+  })[]
   readonly sizeBytes: number
   /** Of a line of CSV, the longest. */
   readonly lineBytesMax: number
@@ -149,13 +146,6 @@ export function stagedOf(value: unknown): StagedAnswer | null {
 
 /** Where the file of a data source lies: below one folder, and nowhere else. */
 
-interface FilePlace {
-  /** Without a symbolic link in it. */
-  readonly path: string
-  /** As its parameter says it, for messages. */
-  readonly shown: string
-}
-
 /** What the engines keep beside a file, and read. */
 const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
 
@@ -163,7 +153,15 @@ const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
  * @param folder EIDER_SOURCES_DIR; null: not set
  * @throws AppError `source_failed`
  */
-export async function filePlace(source: DataSource, folder: string | null): Promise<FilePlace> {
+export async function filePlace(
+  source: DataSource,
+  folder: string | null,
+): Promise<{
+  /** Without a symbolic link in it. */
+  readonly path: string
+  /** As its parameter says it, for messages. */
+  readonly shown: string
+}> {
   const shown = String(sourceParameters(source.engine, source.parameters).db_file)
   const refuse = (why: string) => {
     return new AppError(

@@ -23,7 +23,7 @@ import {
   type SourceRows,
   type SourceWork,
 } from '../source-engine.ts'
-import { csvSelect, type StagingFolder } from '../staged-csv.ts'
+import { csvSelect, type StagingFolder, stagedColumn } from '../staged-csv.ts'
 import {
   columnsOf,
   type FileAsk,
@@ -260,11 +260,7 @@ function stagedSelect(
 ): string {
   const path = join(folder, STAGED_FILES[engine])
   if (engine === 'sqlite') {
-    const staged = columns.map(({ name, type }) =>
-      type === 'BLOB'
-        ? { name, fileType: 'VARCHAR', value: (column: string) => `unhex(${column})` }
-        : { name, fileType: type, value: (column: string) => column },
-    )
+    const staged = columns.map(({ name, type }) => stagedColumn(name, type))
     return csvSelect(path, staged, lineBytesMax)
   }
   const values = columns.map(({ name, type }, index) => {

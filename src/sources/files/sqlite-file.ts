@@ -33,7 +33,7 @@ export class SqliteFile implements OpenedFile {
 
   constructor(job: FileJob) {
     this.#job = job
-    this.#database = opened(job)
+    this.#database = openedDatabase(job)
   }
 
   async check(): Promise<void> {
@@ -208,14 +208,14 @@ class SqliteCursor {
       if (value === null || fits(type, value)) continue
       const name = this.#names[index] ?? ''
       throw new Error(
-        `column ${name} is ${type} by its first rows and then holds a value of type ${kindOf(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
+        `column ${name} is ${type} by its first rows and then holds a value of type ${storageClass(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
       )
     }
   }
 }
 
 /** @throws Error of SQLite */
-function opened({ path, limits }: FileJob): Database {
+function openedDatabase({ path, limits }: FileJob): Database {
   const database = connected(path)
   const pragmas = [
     `busy_timeout = ${BUSY_MS}`,
@@ -309,12 +309,12 @@ function fits(type: SqliteType, value: Exclude<SqliteValue, null>): boolean {
   }
 }
 
-const DATE = /^\d{4}-\d\d-\d\d$/
+const DATE_TEXT = /^\d{4}-\d\d-\d\d$/
 const MOMENT =
   /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?)?(?:Z|[+]00:?00)?$/
 
 function isDate(text: string): boolean {
-  if (!DATE.test(text) || text.startsWith('0000')) return false
+  if (!DATE_TEXT.test(text) || text.startsWith('0000')) return false
   const date = new Date(`${text}T00:00:00Z`)
   // A day that its month does not have becomes another one, or none.
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
@@ -345,7 +345,7 @@ function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
     case 'TIMESTAMP':
       return textConverter('TIMESTAMP')(momentOf(String(value)) ?? '')
     default:
-      return textOf(value)
+      return realText(value)
   }
 }
 
@@ -359,20 +359,20 @@ function fileValue(type: SqliteType, value: SqliteValue): string {
     case 'TIMESTAMP':
       return momentOf(String(value)) ?? ''
     case 'VARCHAR':
-      return `"${textOf(value).replaceAll('"', '""')}"`
+      return `"${realText(value).replaceAll('"', '""')}"`
     default:
       return value === Infinity ? 'inf' : value === -Infinity ? '-inf' : String(value)
   }
 }
 
 /** As SQLite writes a number as text: a REAL is known by its point. */
-function textOf(value: string | number | bigint): string {
+function realText(value: string | number | bigint): string {
   return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 1e15
     ? `${value}.0`
     : String(value)
 }
 
-function kindOf(value: SqliteValue): string {
+function storageClass(value: SqliteValue): string {
   if (value === null) return 'NULL'
   if (value instanceof Uint8Array) return 'BLOB'
   if (typeof value === 'string') return 'TEXT'

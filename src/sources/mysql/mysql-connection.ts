@@ -2,7 +2,7 @@
 import mysql from 'mysql2'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
+import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
 import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
@@ -78,7 +78,6 @@ export class MysqlConnection {
   ): Promise<MysqlConnection> {
     const address = await addressOf(endpoint, guard, signal)
     const { host, port, user, password, database, encryption } = endpoint
-    const { mode, check, authorities, certificate, key } = encryption
     const socket = pinnedSocket(address)
     const connection = mysql.createConnection({
       host: host.replace(/^\[(.*)\]$/, '$1'),
@@ -92,17 +91,9 @@ export class MysqlConnection {
       connectTimeout: 10_000,
       // No file of this machine is sent because a server asks for it.
       flags: ['-LOCAL_FILES'],
-      ...(mode === 'off'
+      ...(encryption.mode === 'off'
         ? {}
-        : {
-            ssl: {
-              rejectUnauthorized: check !== 'nothing',
-              verifyIdentity: check === 'name',
-              ...(authorities === undefined ? {} : { ca: authorities }),
-              ...(certificate === undefined ? {} : { cert: certificate }),
-              ...(key === undefined ? {} : { key }),
-            },
-          }),
+        : { ssl: { ...tlsOptions(encryption), verifyIdentity: encryption.check === 'name' } }),
     })
     connection.on('error', () => {})
     const wire = wireOf(connection)
@@ -251,7 +242,10 @@ interface Wire {
 /** Of all that the server sends, also within TLS: the library's parser is given what is whole and checked. */
 function wireOf(connection: mysql.Connection): Wire {
   // The declarations leave out what every version of it has.
-  const inner = connection as unknown as { stream: WireStream; packetParser: PacketParser }
+  const inner = connection as unknown as {
+    stream: WireStream
+    packetParser: { execute(bytes: Buffer): void }
+  }
   const parser = inner.packetParser
   const format = new MysqlPackets()
   const messages = new WireMessages(
@@ -263,10 +257,6 @@ function wireOf(connection: mysql.Connection): Wire {
   // It would write a line for each.
   connection.on('warn', () => broken('packets that are not in their order'))
   return { messages, format }
-}
-
-interface PacketParser {
-  execute(bytes: Buffer): void
 }
 
 /** How MySQL parts its messages, and which of them its client library may be given. */

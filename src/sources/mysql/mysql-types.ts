@@ -1,6 +1,5 @@
 /** MySQL's and MariaDB's types and what DuckDB's are for them. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import type { StagedColumn } from '../staged-csv.ts'
 import { textConverter } from '../staged-csv.ts'
 import type { MysqlField } from './mysql-connection.ts'
 
@@ -160,10 +159,3 @@ export function fileWriter(field: MysqlField): (bytes: Uint8Array) => string {
 }
 
 const TEXTS: ReadonlySet<string> = new Set(['VARCHAR', 'JSON', 'UUID'])
-
-export function stagedField(field: MysqlField): StagedColumn {
-  const type = fieldType(field)
-  const { name } = field
-  if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
-  return { name, fileType: type, value: (column) => column }
-}

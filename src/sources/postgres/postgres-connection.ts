@@ -2,7 +2,6 @@
 import { connect } from 'node:net'
 import pg from 'pg'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
@@ -24,7 +23,7 @@ export type TextRow = readonly (string | null)[]
 const CANCEL_MS = 1000
 /** Rows that a portal is asked for: few at first, for those who read no more. */
 const ROWS_FIRST = 100
-const ROWS_MAX = 1000
+const PORTAL_ROWS_MAX = 1000
 
 export class PostgresConnection {
   readonly #client: pg.Client
@@ -158,7 +157,7 @@ export class PostgresConnection {
     const execute = () => {
       connection.execute({ portal: '', rows: asked })
       connection.flush()
-      asked = Math.min(ROWS_MAX, asked * 4)
+      asked = Math.min(PORTAL_ROWS_MAX, asked * 4)
     }
     this.#running = this.#submit({
       submit() {
@@ -300,18 +299,13 @@ interface WireConnection {
   sync(): void
   readonly stream: WireStream & { ref?(): void; unref?(): void }
   /** Called once, when there is a socket that speaks the protocol. */
-  attachListeners(stream: Listened): void
+  attachListeners(stream: { on(event: string, listener: (bytes: Buffer) => void): unknown }): void
 }
 
 function bind(connection: WireConnection, sql: string, values: readonly SourceValue[]): void {
   connection.parse({ name: '', text: sql, types: [] })
   const texts = values.map((value) => (value === null ? null : String(value)))
   connection.bind({ portal: '', values: texts })
-}
-
-/** What the library's parser listens to. */
-interface Listened {
-  on(event: string, listener: (bytes: Buffer) => void): unknown
 }
 
 /** The library's declarations leave out what every version of it has. */
@@ -374,12 +368,6 @@ async function sendCancel(
   await promise
   clearTimeout(timer)
   socket.destroy()
-}
-
-/** @throws AppError `sql_not_supported` */
-export function requireRows(fields: readonly PostgresField[]): void {
-  if (fields.length > 0) return
-  throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
 }
 
 /** Of a server that takes a connection: until it has said who it is and the login is done. */

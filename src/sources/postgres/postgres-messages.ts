@@ -45,7 +45,7 @@ export class PostgresMessages implements WireFormat {
   check(message: Buffer): number | null {
     switch (message[0]) {
       case KIND.dataRow:
-        return valuesOf(message)
+        return rowValues(message)
       case KIND.description:
         requireFields(message)
         return 0
@@ -101,7 +101,7 @@ const CLEAR_TEXT_REFUSED =
   'the server asks for the password in clear text; set sslmode to verify-full (or verify-ca), or to disable where the network is trusted'
 
 /** How many values a row has. */
-function valuesOf(message: Buffer): number {
+function rowValues(message: Buffer): number {
   let at = HEADER_BYTES + 2
   const count = countOf(message)
   for (let index = 0; index < count; index += 1) {

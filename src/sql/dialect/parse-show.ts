@@ -75,7 +75,7 @@ const WRITTEN = Object.entries(SUBJECTS).flatMap(([subject, forms]) => {
   }))
 })
 
-/** Those of which each database has its own. */
+/** Objects that belong to a database. */
 const IN_DATABASES: ReadonlySet<ShowSubject> = new Set<ShowSubject>([
   'agents',
   'chatbots',

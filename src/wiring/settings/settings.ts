@@ -15,9 +15,9 @@ import {
   oneOf,
   optionalPort,
   optionalSchedule,
-  optionalText,
   type Setting,
   setting,
+  textSetting,
   truth,
 } from './setting-values.ts'
 
@@ -35,32 +35,24 @@ export const SETTINGS = {
     parse: integer(0, 65_535),
   }),
   pgPort: setting('EIDER_PG_PORT', {
-    default: '',
     help: 'Port of the PostgreSQL protocol, for psql, BI tools and drivers, 47335 for example; not set: off',
     parse: optionalPort,
   }),
-  pgTlsCert: setting('EIDER_PG_TLS_CERT', {
-    default: '',
+  pgTlsCert: textSetting('EIDER_PG_TLS_CERT', {
     help: 'PEM file with the certificate of the PostgreSQL port; requires EIDER_PG_TLS_KEY',
-    parse: optionalText,
   }),
-  pgTlsKey: setting('EIDER_PG_TLS_KEY', {
-    default: '',
+  pgTlsKey: textSetting('EIDER_PG_TLS_KEY', {
     help: 'PEM file with the private key of that certificate',
-    parse: optionalText,
   }),
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
     help: 'Folder for all stored data',
     parse: nonEmptyText,
   }),
-  backupDirectory: setting('EIDER_BACKUP_DIR', {
-    default: '',
+  backupDirectory: textSetting('EIDER_BACKUP_DIR', {
     help: 'Folder of the backups; not set: backups in the data folder',
-    parse: optionalText,
   }),
   backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
-    default: '',
     help: "Schedule of automatic backups, as a cron expression in the machine's time zone: 0 3 * * *",
     parse: optionalSchedule,
   }),
@@ -74,16 +66,12 @@ export const SETTINGS = {
     help: 'Number of backups of this data folder to keep; each new one removes older ones beyond that',
     parse: integer(1, 100_000),
   }),
-  username: setting('EIDER_USERNAME', {
-    default: '',
+  username: textSetting('EIDER_USERNAME', {
     help: 'Username of the login; requires EIDER_PASSWORD',
-    parse: optionalText,
   }),
-  password: setting('EIDER_PASSWORD', {
+  password: textSetting('EIDER_PASSWORD', {
     isSecret: true,
-    default: '',
     help: 'Password of the login; requires EIDER_USERNAME',
-    parse: optionalText,
   }),
   allowOpen: setting('EIDER_ALLOW_OPEN', {
     default: '0',
@@ -96,22 +84,17 @@ export const SETTINGS = {
     parse: integer(1, 3650 * DAY_SECONDS),
   }),
   crawlAllow: setting('EIDER_CRAWL_ALLOW', {
-    default: '',
     help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
     parse: list,
   }),
   networkAllow: setting('EIDER_NETWORK_ALLOW', {
-    default: '',
     help: 'Private hosts, addresses and CIDR blocks for models and data sources, separated by commas; not needed on loopback without a login',
     parse: list,
   }),
-  sourcesDirectory: setting('EIDER_SOURCES_DIR', {
-    default: '',
+  sourcesDirectory: textSetting('EIDER_SOURCES_DIR', {
     help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none',
-    parse: optionalText,
   }),
   folders: setting('EIDER_FOLDERS_DIR', {
-    default: '',
     help: 'Folders that knowledge bases may sync with, including subfolders, separated by commas',
     parse: list,
   }),

@@ -158,7 +158,7 @@ function escaped(text: string): string {
 const ROOT = new URL('../../../../', import.meta.url)
 
 /** Pages outside of the folder `docs`. */
-const OTHERS: Readonly<Record<string, string>> = {
+const OTHER_PAGES: Readonly<Record<string, string>> = {
   readme: 'README.md',
   changelog: 'CHANGELOG.md',
   contributing: 'CONTRIBUTING.md',
@@ -183,7 +183,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
     if (name.endsWith('.md')) files.set(name.replace(/(\/README)?\.md$/, ''), `docs/${name}`)
     else if (typeOf(name) !== undefined) files.set(name, `docs/${name}`)
   }
-  for (const [slug, path] of Object.entries(OTHERS)) files.set(slug, path)
+  for (const [slug, path] of Object.entries(OTHER_PAGES)) files.set(slug, path)
   return files
 }
 

@@ -38,7 +38,7 @@ const K_UNSET = 10
 const NEIGHBOURS_MAX = 10
 /** Numbers of a query vector. */
 const VECTOR_MAX = 65_536
-const COLUMNS_MAX = 1000
+const SHOWN_COLUMNS_MAX = 1000
 
 const optional = {
   flag: () => maybe(t.Boolean()),
@@ -66,7 +66,7 @@ const SEARCH_SCHEMA = t.Object(
     explain: optional.flag(),
     highlight: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
-    columns: maybe(t.Array(t.String(), { maxItems: COLUMNS_MAX })),
+    columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
   {
     $id: 'SearchRequest',
