@@ -142,10 +142,17 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
   [DATE, withEra],
-  [TIMESTAMP, withEra],
-  [TIMESTAMPTZ, (text) => (text.endsWith('infinity') ? text : withEra(text, '+00'))],
+  [TIME, shortFraction],
+  [TIMESTAMP, (text) => withEra(shortFraction(text))],
+  [TIMESTAMPTZ, (text) => (text.endsWith('y') ? text : withEra(shortFraction(text), '+00'))],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
 ])
+
+/** Without zeros at the end of a second's fraction. */
+function shortFraction(text: string): string {
+  if (text.endsWith('.000000')) return text.slice(0, -7)
+  return text.endsWith('0') && text.includes('.') ? text.replace(/0+$/, '') : text
+}
 
 /** @param zone of the time, before the era */
 function withEra(text: string, zone = ''): string {

@@ -259,7 +259,8 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
 function copyOptions(
   tokens: readonly Token[],
 ): Pick<CopyStatement, 'format' | 'hasHeader' | 'delimiter' | 'nullText'> {
-  const words = tokens.map(({ text }) => text.toLowerCase())
+  // A name may be quoted, as in FORMAT "binary".
+  const words = tokens.map(({ value }) => value.toLowerCase())
   const after = (word: string) => {
     const at = words.indexOf(word)
     if (at === -1) return undefined
