@@ -31,7 +31,7 @@ import { FieldReader, type Fields } from './fields.ts'
 
 /** For a connection that a client waits for. */
 const CHECK_MS = 10_000
-/** Of a statement that makes a database known: it is stored whatever comes of it. */
+/** For CREATE DATABASE, which stores the database even if this fails. */
 export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {

@@ -53,7 +53,7 @@ function asksForOcr({ failure }: Upload): boolean {
   return failure instanceof ApiError && failure.code === 'ocr_unconfirmed'
 }
 
-/** Whether what has its name on the server can be taken in its place: of a ZIP file nobody knows what that is. */
+/** Whether the file of the same name can be used instead: for a ZIP file its content is unknown. */
 function mayTakeStored(upload: Upload): boolean {
   return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
 }
