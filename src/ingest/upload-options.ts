@@ -1,4 +1,4 @@
-/** What a sender says about a file beside its bytes: query parameters, fields of a form. */
+/** A sender's options for a file: query parameters, fields of a form. */
 import {
   OCR_WISHES,
   type OcrWish,
@@ -81,7 +81,7 @@ export function uploadOptions(
   }
 }
 
-/** In the JSON of a knowledge base's files and elsewhere, an option that is not set is not there. */
+/** In the JSON of a knowledge base's files, as in other places, an unset option is missing. */
 function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
   // A computed key is typed as a string; it is K.
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })

@@ -18,6 +18,11 @@ export type StatementAnswer = (
       readonly kind: 'table'
       readonly columnNames: readonly string[]
       readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
+<<<<<<< HEAD
+=======
+      /** The server's warnings. */
+      readonly warnings: readonly string[]
+>>>>>>> main
     }
 ) & {
   /** What did not go as asked, although there is an answer. */
@@ -35,7 +40,7 @@ export async function runSql(
   const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
-  // What the server's route for SQL answers: a record, then batches of rows.
+  // The answer of the server's route for SQL: a record, then batches of rows.
   const head = parsedLine(first.value, client.address) as SqlRecord
   if (head.type === 'error') throw statementFailure(head)
   const { warnings = [] } = head

@@ -33,7 +33,7 @@ export interface SentDocumentFile extends IncomingFile {
 export interface InsertFilesRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly SentDocumentFile[]
-  /** What the sender says about all of them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
 }
 

@@ -39,7 +39,7 @@ export interface UploadRequest {
   /** The name that the only file gets; null: each has the one that it was sent under. */
   readonly name: string | null
   readonly files: readonly SentFile[]
-  /** What the sender says about them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
   /** Where the file was fetched. */
   readonly url?: string
@@ -51,7 +51,7 @@ export interface UploadRequest {
 export interface UploadOutcome {
   readonly files: readonly UploadedFile[]
   readonly failed: readonly FailedFile[]
-  /** Of a ZIP file, how many entries are not files for anybody to read. */
+  /** For a ZIP file: the number of entries that are not user files. */
   readonly skipped: number
   /** True where several files were sent, or might have been. */
   readonly isList: boolean
@@ -66,7 +66,7 @@ interface FailedFile {
 /**
  * Stores what one request sends: one file under the name that it asks for, or several under their own names. Of several,
  * one that cannot be read does not stop the others.
- * @throws AppError where none could be stored
+ * @throws AppError if none could be stored
  */
 export async function uploadFiles(
   request: UploadRequest,
@@ -86,7 +86,7 @@ export async function uploadFiles(
   if (outcome.files.length === 0) throw allFailed(outcome.failed)
   return outcome
 
-  /** Those of one ZIP; a failure of one stops no other. */
+  /** The members of one ZIP; a failure of one stops no other. */
   async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
     outcome.isList = true
     outcome.skipped += archive.skipped
@@ -231,12 +231,12 @@ function allFailed(failed: readonly FailedFile[]): AppError {
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed
   const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
-  // Of a name that is taken there is a way on: with `replace`.
+  // A taken name can be replaced with `replace`.
   const isTaken = failed.some(({ code }) => code === 'file_exists')
   return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
 }
 
-/** A file that came in and lies on the disk. */
+/** A received file on disk. */
 interface FileUpload extends IncomingFile {
   /** The name that the file gets in SQL: `files.<name>`. */
   readonly name: string
@@ -250,7 +250,7 @@ interface FileUpload extends IncomingFile {
   readonly options: ReadingOptions
   /** A file of that name gives way once the new one is stored. */
   readonly replaces: boolean
-  /** Of a ZIP: its name may have folders. */
+  /** For a ZIP member: its name may have folders. */
   readonly isMember: boolean
 }
 
@@ -320,11 +320,16 @@ function storeRead(
   return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
 
+<<<<<<< HEAD
 /**
  * @param id of its only document
  * @throws AppError `file_unreadable` where none has any text
  */
 async function* documentRows(id: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
+=======
+/** @throws AppError `file_unreadable` if none has text */
+async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
+>>>>>>> main
   let hasText = false
   let emptyRows: Row[] = []
   for await (const document of documents) {

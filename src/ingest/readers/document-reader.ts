@@ -61,7 +61,7 @@ const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
 interface ReaderThreads {
-  /** Patterns that others wrote are matched in threads of their own; long texts keep neither them nor short ones waiting. */
+  /** Patterns from users are matched in separate threads, so that they neither block long texts nor wait for them. */
   readonly patterns: ReaderPool
   readonly texts: ReaderPool
   readonly longTexts: ReaderPool
@@ -111,7 +111,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     )
   }
 
-  /** The first document in these bytes; an empty one where there is none. */
+  /** The first document in these bytes; an empty one if there is none. */
   read({ bytes, format, charset, url }: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
     const contentType = charset === null ? null : `text/plain; charset=${charset}`
     const sent = { bytes, name: '', contentType, url, options: { format } }

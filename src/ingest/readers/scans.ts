@@ -13,7 +13,7 @@ import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 
 export interface OcrModel {
   readonly name: string
-  /** @throws AppError where it cannot be called */
+  /** @throws AppError if it cannot be called */
   model(): Promise<ChatModel>
   /** null: the price or the tokens are unknown. */
   costOf(usages: readonly (TokenUsage | null)[]): number | null
@@ -156,7 +156,7 @@ async function* filled(
   for await (const document of documents) yield withTexts(document, texts)
 }
 
-/** Parts after a mark begin later by what is in its place. */
+/** Parts after a mark move by the length of the inserted text. */
 export function withTexts(document: ReadDocument, texts: readonly string[]): ReadDocument {
   const shifts: { readonly at: number; readonly by: number }[] = []
   const replaced = document.content.replace(
