@@ -93,11 +93,7 @@ function checkWordCount(name: string, spec: CommandSpec, words: readonly string[
   throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
 }
 
-<<<<<<< HEAD
-/** The one that was probably meant: it begins with this word, or is spelled nearly so; undefined: none. */
-=======
 /** The one that was probably meant; undefined: none is close. */
->>>>>>> main
 export function nearest(word: string, among: readonly string[]): string | undefined {
   const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
   return begins.length === 1 ? begins[0] : nearestName(word, among)

@@ -18,11 +18,6 @@ export type StatementAnswer = (
       readonly kind: 'table'
       readonly columnNames: readonly string[]
       readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
-<<<<<<< HEAD
-=======
-      /** The server's warnings. */
-      readonly warnings: readonly string[]
->>>>>>> main
     }
 ) & {
   /** What did not go as asked, although there is an answer. */

@@ -320,16 +320,11 @@ function storeRead(
   return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
 
-<<<<<<< HEAD
 /**
  * @param id of its only document
- * @throws AppError `file_unreadable` where none has any text
+ * @throws AppError `file_unreadable` if none has text
  */
 async function* documentRows(id: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
-=======
-/** @throws AppError `file_unreadable` if none has text */
-async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
->>>>>>> main
   let hasText = false
   let emptyRows: Row[] = []
   for await (const document of documents) {
