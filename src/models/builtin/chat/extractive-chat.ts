@@ -8,7 +8,7 @@ import type {
   ToolCall,
 } from '../../../core/domain/ports/model-ports.ts'
 import { sum } from '../../../core/json.ts'
-import { answerEnd } from '../../answer-end.ts'
+import { answerEnd } from '../../provider-answer.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
 import { rowsAnswer, tablesAnswer, type WrittenAnswer, writtenAnswer } from './extractive-answer.ts'
