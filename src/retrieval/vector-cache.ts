@@ -39,8 +39,8 @@ export interface VectorCacheParts {
 }
 
 /**
- * The vectors of one knowledge base in memory, as they are in its table: loaded once, then told of
- * each write after its commit and before its answer. A cache that has missed one must be thrown away.
+ * The vectors of one knowledge base in memory, as in its table: loaded once, then notified of each write after its commit
+ * and before its answer. A cache that has missed one must be discarded.
  */
 export class VectorCache {
   readonly #parts: VectorCacheParts
@@ -71,7 +71,7 @@ export class VectorCache {
 
   /**
    * Reads all vectors.
-   * @returns false when a write was missed meanwhile: the cache must be thrown away
+   * @returns false if a write was missed meanwhile: the cache must be discarded
    * @throws AppError `out_of_memory`; the reason of the stop
    */
   async load(): Promise<boolean> {
@@ -82,7 +82,7 @@ export class VectorCache {
     return pending.every((write) => this.#apply(write))
   }
 
-  /** A write is about to be committed: a transaction that begins now may see it. */
+  /** A write is about to be committed: a new transaction may see it. */
   beginCommit(): void {
     this.#commitCount += 1
     this.#commit ??= Promise.withResolvers()
@@ -103,7 +103,7 @@ export class VectorCache {
     while (this.#commit !== null) await this.#commit.promise
   }
 
-  /** Tells whether still no later write can be seen by a transaction that has just begun. */
+  /** Returns whether still no later write is visible to a transaction that has just started. */
   watch(): () => boolean {
     const count = this.#commitCount
     return () => this.#commitCount === count && !this.#stopping.signal.aborted
@@ -147,7 +147,7 @@ export class VectorCache {
     return exact
   }
 
-  /** Those that are there. */
+  /** The existing ones. */
   async vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
@@ -158,12 +158,12 @@ export class VectorCache {
     return new Map(found.flatMap(([key, vector]) => (vector === undefined ? [] : [[key, vector]])))
   }
 
-  /** The index that CREATE INDEX asked for, beside it. */
+  /** The index from CREATE INDEX, if any. */
   get accelerator(): Accelerator | null {
     return this.#accelerator
   }
 
-  /** Another one takes its place, once it is let go. @param make null: none */
+  /** Another one replaces it, once it is released. @param make null: none */
   setAccelerator(make: (index: ExactIndex) => Accelerator | null): void {
     const before = [this.#accelerator, this.#advice]
     this.#accelerator = null

@@ -50,7 +50,7 @@ export interface VectorCachesDeps extends AcceleratorDeps {
 }
 
 export interface VectorCachesOptions {
-  /** Of all caches together; 0: every search is a scan in the database. */
+  /** For all caches together; 0: every search is a scan in the database. */
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
   readonly wholeVectorsMax: number
@@ -63,7 +63,7 @@ export interface VectorCachesOptions {
 type Entry = LoadingEntry | CachedEntry | RefusedEntry
 
 interface OfVectors {
-  /** Of the table that is cached. */
+  /** For the cached table. */
   readonly vectorsNumber: number
 }
 
@@ -82,7 +82,7 @@ interface RefusedEntry extends OfVectors {
 interface CachedEntry extends OfVectors {
   readonly kind: 'cached'
   readonly cache: VectorCache
-  /** That the accelerator was made for, as JSON. */
+  /** The accelerator's definition, as JSON. */
   indexDefinition: string
 }
 
@@ -93,9 +93,8 @@ interface Scanning {
 }
 
 /**
- * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
- * Each is loaded in the background, one after the other; meanwhile, and where memory does not
- * suffice, the database scans.
+ * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks. Each is loaded in the
+ * background, one after the other; until then, and without enough memory, the database scans.
  */
 export class VectorCaches implements NearestChunks, KnownChunks, CommitListener {
   readonly #deps: VectorCachesDeps
@@ -147,7 +146,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
     const ivf = knowledgeBases.filter(({ vectorIndex }) => vectorIndex?.type === 'ivf')
-    // What is left over costs a little room, and is tried again at the next start.
+    // Remaining files cost a little space, and are deleted at the next start.
     void this.#deps.derived?.keepOnly(new Set(ivf.map(listFileOf))).catch(() => {})
   }
 
@@ -171,7 +170,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
       return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
-      // A cache that is let go, or vectors that went meanwhile: not a failure of the search.
+      // A released cache, or vectors removed meanwhile: not a failure of the search.
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }
@@ -206,7 +205,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
   }
 
-  /** What is in memory of its vectors. */
+  /** The part of its vectors in memory. */
   copyOf(kb: KnowledgeBase): VectorCopy {
     const entry = this.#entries.get(kb.id)
     if (entry === undefined || entry.kind === 'refused') return { kind: 'none', count: 0, bytes: 0 }
@@ -227,7 +226,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return { state: 'exact', vectorCount: index.count, detail }
   }
 
-  /** null: no index was asked for. */
+  /** null: no index was requested. */
   #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
     const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
     if (!hasIndex || kb.dimensions === null) return null
@@ -289,7 +288,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return this.#cacheOf(kb)
   }
 
-  /** null: there is none yet. One that is behind is replaced. */
+  /** null: none yet. An outdated one is replaced. */
   #cacheOf(planned: KnowledgeBase): VectorCache | null {
     const { knowledgeBases } = this.#deps.snapshot()
     const kb = knowledgeBases.find(({ id }) => id === planned.id)

@@ -172,16 +172,13 @@ type Served = Pick<
 /** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
 export function mcpDoorOf(
   served: Served,
-  {
-    documents,
-    running,
-    version,
-  }: {
+  given: {
     readonly documents: Pick<StoredDocuments, 'count' | 'chunkCount'>
     readonly running: RunningWork
     readonly version: string
   },
 ): McpDoor {
+  const { documents, running, version } = given
   const uses: McpUses = {
     version,
     snapshot: () => served.catalog.catalog.snapshot(),

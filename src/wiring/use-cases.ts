@@ -30,15 +30,7 @@ import type { Settings } from './settings/settings.ts'
 export function useCases(
   depsFor: (author: Principal | null, rights: Rights | null) => QueryDeps,
   insertDeps: InsertFilesDeps & UploadDeps,
-  {
-    settings,
-    reader,
-    jobs,
-    importFiles,
-    jobsFor,
-    wordPieces,
-    jobStore,
-  }: {
+  given: {
     readonly settings: Settings
     readonly reader: DocumentReader
     readonly jobs: JobRunner
@@ -51,6 +43,7 @@ export function useCases(
   UseCases,
   'maps' | 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
 > {
+  const { settings, reader, jobs, importFiles, jobsFor, wordPieces, jobStore } = given
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)
   const dropSessions = (login: string) => sessions.drop(login)
@@ -208,16 +201,13 @@ function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentU
 /** The same for knowledge bases as files. */
 function transferUsesOf(
   queryDeps: QueryDeps,
-  {
-    reader,
-    jobs,
-    importFiles,
-  }: {
+  given: {
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
   },
 ): TransferUses {
+  const { reader, jobs, importFiles } = given
   const transferDeps = () => ({ ...queryDeps, reader: reader.forRequest(), importFiles })
   jobs.handle('import', {
     run: async (work, signal) => {

@@ -83,9 +83,8 @@ export class AgentPool {
     this.#threads = new QuestionThreads(options, deps)
   }
 
-  /** Starts the threads that wait for questions. Before, each question starts its own. */
+  /** Threads that wait for questions take memory, so a server without agents starts none. */
   start(): void {
-    this.#threads.start()
     const { agents } = this.#deps.catalog.snapshot()
     const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
     if (last !== undefined) this.expect(last.model)

@@ -50,14 +50,10 @@ export class QuestionThreads {
     this.#services = services
   }
 
-  /** Starts the threads that wait for questions. Before, each question starts its own. */
-  start(): void {
-    this.#threads.refill()
-  }
-
-  /** The next questions are probably to models of this provider. */
+  /** Questions to models of this provider are probably next: threads start and wait for them. */
   expect(provider: string): void {
     this.#threads.expect(provider)
+    this.#threads.refill()
   }
 
   /**

@@ -11,7 +11,7 @@ import type { RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const WRITE_BYTES = 64 * 1024
+const COPY_WRITE_BYTES = 64 * 1024
 
 /** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
@@ -28,26 +28,31 @@ export async function copyOut(
   const types = shown.map(({ type }) => columnType(type))
   const isBinary = copy.format === 'binary'
   out.copyResponse('H', shown.length, isBinary ? 1 : 0)
-  if (isBinary) out.begin('d').raw(BINARY_HEADER).end()
-  else if (copy.hasHeader)
-    writeLine(
-      out,
-      shown.map(({ name }) => name),
-      [],
-      copy,
-    )
+  if (!isBinary && copy.hasHeader) {
+    const names = shown.map(({ name }) => name)
+    writeLine(out, names, [], copy)
+  }
   let count = 0
   for await (const batch of batches) {
     for (const row of batch) {
-      if (isBinary) writeBinaryRow(out, row, types)
+      if (isBinary) writeBinaryRow(out, row, types, count === 0)
       else writeLine(out, row, types, copy)
       count += 1
-      if (out.size > WRITE_BYTES) await send()
+      if (out.size > COPY_WRITE_BYTES) await send()
     }
   }
-  if (isBinary) out.begin('d').int16(BINARY_END).end()
+  if (isBinary) {
+    beginBinary(out, count === 0)
+    out.int16(BINARY_END).end()
+  }
   out.begin('c').end()
   return count
+}
+
+/** Clients expect the header in one message with the first row. */
+function beginBinary(out: AnswerWriter, isFirst: boolean): void {
+  out.begin('d')
+  if (isFirst) out.raw(BINARY_HEADER)
 }
 
 const TEXT_COLUMN = columnType('VARCHAR')
@@ -56,8 +61,10 @@ function writeBinaryRow(
   out: AnswerWriter,
   row: readonly ResultValue[],
   types: readonly ColumnType[],
+  isFirst: boolean,
 ): void {
-  out.begin('d').int16(row.length)
+  beginBinary(out, isFirst)
+  out.int16(row.length)
   row.forEach((value, index) => {
     writeBinary(out, value, types[index] ?? TEXT_COLUMN)
   })

@@ -77,12 +77,12 @@ const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   '"NULL"': TEXT,
 }
 
-const ALL: readonly PgType[] = [
+const TYPES_SERVED: readonly PgType[] = [
   ...[BOOL, BYTEA, INT8, INT2, INT4, TEXT, OID, JSON_TYPE, FLOAT4, FLOAT8, VARCHAR, DATE, TIME],
   ...[TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, NUMERIC, UUID, JSONB],
 ]
-const BY_OID = new Map(ALL.map((one) => [one.oid, one]))
-const ELEMENT_OF = new Map(ALL.map((one) => [one.array, one]))
+const BY_OID = new Map(TYPES_SERVED.map((one) => [one.oid, one]))
+const ELEMENT_OF = new Map(TYPES_SERVED.map((one) => [one.array, one]))
 
 export interface ColumnType {
   readonly oid: number
@@ -142,10 +142,17 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
   [DATE, withEra],
-  [TIMESTAMP, withEra],
-  [TIMESTAMPTZ, (text) => (text.endsWith('infinity') ? text : withEra(text, '+00'))],
+  [TIME, shortFraction],
+  [TIMESTAMP, (text) => withEra(shortFraction(text))],
+  [TIMESTAMPTZ, (text) => (text.endsWith('y') ? text : withEra(shortFraction(text), '+00'))],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
 ])
+
+/** Without zeros at the end of a second's fraction. */
+function shortFraction(text: string): string {
+  if (text.endsWith('.000000')) return text.slice(0, -7)
+  return text.endsWith('0') && text.includes('.') ? text.replace(/0+$/, '') : text
+}
 
 /** @param zone of the time, before the era */
 function withEra(text: string, zone = ''): string {
@@ -196,7 +203,7 @@ export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }
 
-export { ALL as PG_TYPES }
+export { TYPES_SERVED as PG_TYPES }
 
 /** By PostgreSQL's names. */
 export const PG = {

@@ -120,7 +120,7 @@ class ShownAnswer {
     if (id !== undefined) output.say(`Go on with --conversation ${safeLine(id)}`)
   }
 
-  /** Statements over tables and charts: what can be said of them in a line. */
+  /** Statements over tables and charts, in a line each. */
   async #findings({ evidence = [], charts = [] }: AnswerFindings): Promise<void> {
     const { output, options } = this.#context
     if (options.flag('citations') === false) return

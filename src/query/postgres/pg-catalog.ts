@@ -10,7 +10,7 @@ import {
   overCatalog,
 } from './catalog-statement.ts'
 
-/** A database of its own in memory, for statements that never touch stored data. */
+/** A separate database in memory, for statements that never touch stored data. */
 export interface ScratchDatabase {
   /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
@@ -28,7 +28,7 @@ export interface CatalogType {
   readonly oid: number
   readonly name: string
   readonly size: number
-  /** Of the type of its arrays; 0: there is none. */
+  /** The id of its array type; 0: none. */
   readonly array: number
 }
 
@@ -186,7 +186,7 @@ export class PgCatalog {
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
 
 /**
- * A statement that reads the catalog and data at once: where it names a relation of the catalog, its rows are put in.
+ * A statement that reads both the catalog and data: the rows of catalog relations are inserted into it.
  * @param read a statement over the catalog
  */
 async function withCatalogRows(

@@ -13,7 +13,7 @@ import { type RunContext, runLimits } from './query-deps.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const CANDIDATE_ROUNDS_MAX = 6
-/** Of a statement that scans, whose phrases may be out of date by then. */
+/** For a scanning statement whose phrases may be outdated by then. */
 const SCANS_MAX = 6
 
 interface PlanRows {
@@ -92,7 +92,7 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The count of the chunks where it is known. null: the statement gives it. */
+/** The count of the chunks if known. null: the statement returns it. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
@@ -105,7 +105,7 @@ async function countedRows(
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** The rows of a document's chunks where they are known. null: the statement gives them. */
+/** The rows of a document's chunks if known. null: the statement returns them. */
 async function documentRows(
   document: DocumentRows | null,
   { values }: BoundPlan,
@@ -128,7 +128,7 @@ async function documentRows(
 
 const NO_HIT = { relevance: null, distance: null }
 
-/** Of a plan that is run. */
+/** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
   /** Whether the types of the values are not needed: the types that answers show are enough. */
@@ -152,7 +152,7 @@ async function runOverCandidates(
   if (shown !== null) return isCurrent() ? shown : STALE
   const rows = await runBound(candidates.statement(), context)
   plan.known.columns = rows.columns
-  // Its transaction has begun by now: it does not see what comes later.
+  // Its transaction has started by now: it does not see later changes.
   if (isCurrent()) return rows
   await close(rows)
   return STALE
@@ -235,7 +235,7 @@ function shownHits({ offset, limit, columns }: PlainAnswer, hits: readonly Shown
     .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
-/** Those that meet the thresholds. null: a threshold is of no number. */
+/** The hits that meet the thresholds. null: a threshold is not a number. */
 function hitsWithin(
   { thresholds }: PlainAnswer,
   { chunks, relevances }: FoundSearch,

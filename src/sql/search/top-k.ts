@@ -1,4 +1,4 @@
-/** What a search means for the order and the number of rows of its SELECT. */
+/** The effect of a search on the order and number of its SELECT's rows. */
 
 import {
   columnNode,

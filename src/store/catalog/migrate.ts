@@ -62,7 +62,8 @@ export async function migrate(
   const known = Math.max(0, ...migrations.map(({ number }) => number))
   if (newest > known) {
     const versions = `catalog version ${newest}, this program knows up to ${known}`
-    throw new StartError(`The data folder was written by a newer Eider: ${versions}`)
+    const next = 'start that version, or restore a backup from before its upgrade'
+    throw new StartError(`The data folder was written by a newer Eider (${versions}): ${next}`)
   }
   const hashed = migrations.map((migration) => ({
     ...migration,

@@ -83,7 +83,7 @@ function turnCells({ usage, ...turn }: ModelTurn) {
   }
 }
 
-/** Of a row without its texts. */
+/** For a row without its texts. */
 const ROW_BYTES = 100
 
 function rowBytes(rows: readonly object[]): number {
@@ -147,7 +147,7 @@ type FeedbackCells = { readonly rating: number | null; readonly comment: string 
   readonly ratedAt: string | null
 }
 
-/** What of a row a list shows. */
+/** The columns that a list shows. */
 export type SummaryRow = Omit<
   TraceRow,
   'answer' | 'citations' | 'warnings' | 'errorMessage' | 'byteCount' | 'projectId' | 'agentId'

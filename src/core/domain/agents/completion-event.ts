@@ -165,6 +165,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_changed: 'general',
   range_not_satisfiable: 'general',
   file_unreadable: 'general',
+  ocr_unconfirmed: 'general',
   view_not_found: 'general',
   table_not_found: 'general',
   document_not_found: 'general',
@@ -274,7 +275,7 @@ const NUMBERED = ['page', 'slide'] as const
 /** Reads them from the metadata of a chunk; null if it has none. Values may be text. */
 export function pagesIn(cell: (name: string) => unknown): ChunkPages | null {
   for (const unit of NUMBERED) {
-    const first = numberIn(cell(unit))
+    const first = wholeNumberIn(cell(unit))
     if (first !== null) return { first, starts: startsIn(cell(startsName(unit))) }
   }
   return null
@@ -290,7 +291,7 @@ export function pageAt({ first, starts }: ChunkPages, at: number): number {
   return first + starts.filter((start) => start <= at).length
 }
 
-function numberIn(value: unknown): number | null {
+function wholeNumberIn(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
   return typeof number === 'number' && Number.isInteger(number) ? number : null
 }

@@ -97,7 +97,10 @@ export type ChatMessage =
       readonly role: 'user'
       readonly content: string
       /** For models that see; others refuse them. */
-      readonly images?: readonly ChatImage[]
+      readonly images?: readonly {
+        readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+        readonly base64: string
+      }[]
     }
   | {
       readonly role: 'assistant'
@@ -105,11 +108,6 @@ export type ChatMessage =
       readonly toolCalls: readonly ToolCall[]
     }
   | { readonly role: 'tool'; readonly callId: string; readonly content: string }
-
-export interface ChatImage {
-  readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
-  readonly base64: string
-}
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
