@@ -157,7 +157,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return FINISHES[finish]
 }
 
-/** null: not counted. The built-in model has no tokens. */
+/** null: the provider did not count. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage

@@ -52,6 +52,9 @@ const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
     k: optional.integer(1, K_MAX),
+    limit: maybe(
+      t.Number({ multipleOf: 1, minimum: 1, maximum: K_MAX, description: 'Another name for k' }),
+    ),
     mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
     alpha: optional.number(),
     fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
@@ -87,7 +90,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
   const minRelevance = unitNumber('min_relevance', sent.min_relevance)
   return {
     query: sent.query,
-    k: sent.k ?? K_UNSET,
+    k: countOf(sent),
     explain: sent.explain ?? false,
     isHighlighted: sent.highlight ?? sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
@@ -101,6 +104,14 @@ function searchOrder(sent: SentSearch): SearchOrder {
     ...(sent.filters ? { filters: sent.filters } : {}),
     ...(typeof sent.rerank === 'boolean' ? { rerank: sent.rerank } : {}),
   }
+}
+
+/** @throws AppError `invalid_request` where the two names say different counts */
+function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
+  if (typeof k === 'number' && typeof limit === 'number' && k !== limit) {
+    throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
+  }
+  return k ?? limit ?? K_UNSET
 }
 
 function oneOf<T extends string>(

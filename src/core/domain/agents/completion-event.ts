@@ -177,6 +177,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_changed: 'general',
   range_not_satisfiable: 'general',
   file_unreadable: 'general',
+  ocr_unconfirmed: 'general',
   view_not_found: 'general',
   table_not_found: 'general',
   document_not_found: 'general',

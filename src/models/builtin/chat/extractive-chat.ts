@@ -1,3 +1,4 @@
+import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
 import { literal } from '../../../core/domain/identifier.ts'
 import type {
   ChatDelta,
@@ -6,6 +7,8 @@ import type {
   Embedder,
   ToolCall,
 } from '../../../core/domain/ports/model-ports.ts'
+import { sum } from '../../../core/json.ts'
+import { answerEnd } from '../../provider-answer.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
 import { rowsAnswer, tablesAnswer, type WrittenAnswer, writtenAnswer } from './extractive-answer.ts'
@@ -57,6 +60,8 @@ async function* respond(
   const calls = nextCalls(turn)
   if (calls.length > 0) {
     for (const call of calls) yield { kind: 'tool_call', call }
+    const written = calls.map(({ name, input }) => `${name} ${input}`).join(' ')
+    yield { kind: 'end', ...answerEnd('tool_calls', usageOf(request, written)) }
     return
   }
   const { text, evidence, further } =
@@ -64,7 +69,16 @@ async function* respond(
   signal.throwIfAborted()
   yield { kind: 'text', text }
   const judged = { evidence, ...(further === '' ? {} : { further }) }
-  yield { kind: 'end', finish: 'stop', usage: null, warnings: [], judged }
+  yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)), judged }
+}
+
+/** Words, marks and ideographs are its tokens: that is what it compares. */
+const TOKEN = /\p{Ideographic}|(?:(?!\p{Ideographic})[\p{L}\p{M}\p{N}])+|[^\s\p{L}\p{M}\p{N}]/gu
+
+function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
+  const countIn = (text: string) => text.match(TOKEN)?.length ?? 0
+  const inputTokens = sum(messages.map(({ content }) => countIn(content)))
+  return { inputTokens, outputTokens: countIn(written), cachedTokens: 0 }
 }
 
 /** The question, and the findings so far. */

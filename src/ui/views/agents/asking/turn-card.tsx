@@ -88,7 +88,8 @@ function Spent({
   const tookMs = summary?.took_ms ?? watchedMs
   const words = [
     ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
-    ...(summary === undefined ? [] : [usageOf(summary.usage)]),
+    // Those of the built-in model cost nothing.
+    ...(summary === undefined || summary.provider === 'builtin' ? [] : [usageOf(summary.usage)]),
   ]
   return <span class="quiet grow">{words.join(' · ')}</span>
 }
@@ -202,5 +203,39 @@ function Feedback({ traceId, summary }: FeedbackProps) {
         </>
       )}
     </fieldset>
+  )
+}
+
+interface TurnActionsProps {
+  readonly isDisabled: boolean
+  readonly onAsk: () => void
+  /** Missing: the server does not know the question. */
+  readonly onRemove?: (isEdited: boolean) => void
+}
+
+/** What can be done with a question of a conversation. */
+export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
+  return (
+    <>
+      <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
+      {onRemove && (
+        <>
+          <Button
+            look="small quiet"
+            label="Edit"
+            disabled={isDisabled}
+            onClick={() => onRemove(true)}
+          />
+          <Button
+            look="small quiet icon-only"
+            icon="trash"
+            aria-label="Delete this question and what followed"
+            title="Delete"
+            disabled={isDisabled}
+            onClick={() => onRemove(false)}
+          />
+        </>
+      )}
+    </>
   )
 }
