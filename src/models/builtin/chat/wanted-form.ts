@@ -85,7 +85,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 /** Weighed against the parts of a unit's score. */
 const WORTH = {
   ...{ option: 12, mention: 1, definition: 6, opening: 6 },
-  ...{ named: 4, headed: 4, list: 6, code: 3, fragment: 2 },
+  ...{ named: 4, headed: 2, list: 8, code: 3, fragment: 2 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
