@@ -2,7 +2,7 @@ import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
-import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 import { COMPARES } from './wanted-form.ts'
 
 /** A part of one chunk as it is shown. */
@@ -24,9 +24,6 @@ const SCORE_GAP_MAX = 4
 /** Two questions, or one with two question words. */
 const SEVERAL =
   /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b/iu
-/** Begins a sentence that says nothing without the one before. */
-const POINTS_BACK =
-  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
 /**
  * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.

@@ -8,6 +8,10 @@ export const QUOTE_CHARS_MAX = 400
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
+/** Begins a sentence that says nothing without the one before. */
+export const POINTS_BACK =
+  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
+
 /** The units of passages, each document's in their order. */
 export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
   return stretchesOf(passages).flatMap((stretch) => new UnitCutter(stretch).cut())

@@ -32,9 +32,10 @@ export class WantedForm {
     // A title, a lone word or half a sentence explains less than a whole one that fits as well.
     const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
     const named = this.#ids.has(bare(unit.passage.documentId)) ? WORTH.named : 0
-    const headed = isHeaded ? WORTH.headed : 0
+    const isFirst = this.#isFirst(unit)
+    const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
     const list = this.#worthOfList(unit, isHeaded)
-    const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit)
+    const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
     return form + named + headed + list - cost
   }
 
@@ -65,14 +66,20 @@ export class WantedForm {
     return this.#options.some((option) => option.test(text)) ? WORTH.mention : 0
   }
 
-  #worthOfDefinition({ text, passage, site, isFragment }: AnswerUnit): number {
+  /** Of the sentences and items below a heading. */
+  #isFirst({ passage, site, isFragment }: AnswerUnit): boolean {
+    if (site.kind === 'code' || site.kind === 'row' || isFragment) return false
+    const above = JSON.stringify([passage.documentId, site.heading])
+    const isFirst = above !== this.#above
+    this.#above = above
+    return isFirst
+  }
+
+  #worthOfDefinition({ text, passage, site, isFragment }: AnswerUnit, isFirst: boolean): number {
     if (this.#subjects.length === 0) return 0
     if (site.kind === 'code') return -WORTH.code
     if (site.kind === 'row' || isFragment) return 0
     const heading = bare(site.heading.replace(WHAT_IS, ''))
-    const above = JSON.stringify([passage.documentId, site.heading])
-    const isFirst = above !== this.#above
-    this.#above = above
     if (this.#subjects.some((subject) => definesIt(text, subject))) return WORTH.definition
     const isBegin = passage.place?.number === 1 && this.#subjects.includes(bare(passage.documentId))
     return isFirst && (this.#subjects.includes(heading) || isBegin) ? WORTH.opening : 0
@@ -84,8 +91,8 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
 /** Weighed against the parts of a unit's score. */
 const WORTH = {
-  ...{ option: 12, mention: 1, definition: 6, opening: 6 },
-  ...{ named: 4, headed: 2, list: 8, code: 3, fragment: 2 },
+  ...{ option: 12, mention: 1, definition: 8, opening: 9 },
+  ...{ named: 4, headed: 2, list: 12, code: 3, fragment: 2 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
