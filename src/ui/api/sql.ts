@@ -23,11 +23,6 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-interface WarnedRows extends Rows {
-  /** What did not go as it was asked: a reranking model that failed. */
-  readonly warnings: readonly string[]
-}
-
 /** A statement that failed: the message begins with `line 1, column 8: ` where a place is known. */
 export class SqlError extends ApiError {}
 
@@ -35,13 +30,12 @@ export class SqlError extends ApiError {}
  * All rows of a statement, for short answers; empty for one that has none.
  * @throws SqlError, ApiError
  */
-export async function runSql({
-  sql,
-  project,
-  params,
-  session,
-  signal,
-}: Statement): Promise<WarnedRows> {
+export async function runSql({ sql, project, params, session, signal }: Statement): Promise<
+  Rows & {
+    /** What did not go as it was asked: a reranking model that failed. */
+    readonly warnings: readonly string[]
+  }
+> {
   const json = { query: sql, context: { db: project }, params }
   const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
     method: 'POST',

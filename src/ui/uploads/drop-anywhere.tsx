@@ -53,13 +53,9 @@ export const SAMPLE_NAME = 'encyclopedia'
 /** Files whose rows are a table: they can be read with SQL as they are. */
 const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
 
-interface DropTargetProps {
-  readonly files: readonly NamedFile[]
-  readonly onClose: () => void
-}
-
 /** What may become of files: tables are queried, documents are asked about, and both are added to a knowledge base. */
-function DropTarget({ files, onClose }: DropTargetProps) {
+function DropTarget(props: { readonly files: readonly NamedFile[]; readonly onClose: () => void }) {
+  const { files, onClose } = props
   const { route } = useLocation()
   const { target, fields } = useTarget()
   const { act, failure, isBusy } = useAction()

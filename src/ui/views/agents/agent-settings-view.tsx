@@ -149,15 +149,12 @@ function useAgentDraft(at: string, agent: Agent) {
   }
 }
 
-function ChangedElsewhere({
-  before,
-  now,
-  onTake,
-}: {
+function ChangedElsewhere(props: {
   readonly before: Agent
   readonly now: Agent
   readonly onTake: () => void
 }) {
+  const { before, now, onTake } = props
   return (
     <div class="failure" role="alert">
       <div>
@@ -169,14 +166,13 @@ function ChangedElsewhere({
   )
 }
 
-interface ProbeProps {
+/** One tiny call of a model: as it is stored, or as it is typed. */
+function Probe(props: {
   readonly address: string
   readonly json?: unknown
   readonly note?: string
-}
-
-/** One tiny call of a model: as it is stored, or as it is typed. */
-function Probe({ address, json = {}, note = '' }: ProbeProps) {
+}) {
+  const { address, json = {}, note = '' } = props
   const [outcome, setOutcome] = useState<AgentProbe>()
   const { act, failure, isBusy } = useAction()
   const probe = async () => {

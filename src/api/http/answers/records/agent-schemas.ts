@@ -1,7 +1,7 @@
 /** Agents, their answers, traces and conversations as answers show them. */
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
-import { FAILURE_TYPES, type FailureType } from '../../../../core/domain/agents/completion-event.ts'
+import { FAILURE_NAMES, type FailureType } from '../../../../core/domain/agents/completion-event.ts'
 import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
 
@@ -56,12 +56,7 @@ export const SAVED_AGENT = t.Object(
   { $id: 'SavedAgent', examples: [{ ...AGENT_EXAMPLE, warnings: [] }] },
 )
 
-export const FAILURE_TYPE = oneOf<FailureType>(
-  [...new Set(Object.values(FAILURE_TYPES)), 'not_found'],
-  {
-    $id: 'FailureType',
-  },
-)
+export const FAILURE_TYPE = oneOf<FailureType>([...FAILURE_NAMES], { $id: 'FailureType' })
 
 const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
   input_tokens: COUNT,

@@ -182,15 +182,14 @@ function useFollowing(grown: readonly unknown[]) {
   return { isAway, follow }
 }
 
-interface TurnActionsProps {
+/** What can be done with a question of a conversation. */
+function TurnActions(props: {
   readonly isDisabled: boolean
   readonly onAsk: () => void
   /** Missing: the server does not know the question. */
   readonly onRemove?: (isEdited: boolean) => void
-}
-
-/** What can be done with a question of a conversation. */
-function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
+}) {
+  const { isDisabled, onAsk, onRemove } = props
   return (
     <>
       <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
@@ -370,12 +369,8 @@ function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<vo
 
 const POLL_MS = 2000
 
-interface MissingProps {
-  readonly agent: AgentName
-  readonly onRetry: () => void
-}
-
-function MissingConversation({ agent, onRetry }: MissingProps) {
+function MissingConversation(props: { readonly agent: AgentName; readonly onRetry: () => void }) {
+  const { agent, onRetry } = props
   usePolling(onRetry, POLL_MS)
   return (
     <EmptyState icon="chat" title="This conversation is not there">
