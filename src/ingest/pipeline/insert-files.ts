@@ -100,6 +100,7 @@ export async function insertFiles(
 
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_unreadable',
+  'ocr_unconfirmed',
   'insert_failed',
   'invalid_name',
   'out_of_memory',

@@ -93,7 +93,8 @@ export async function uploadFiles(
     refuseLarge(archive, request.bytesMax)
     for (const member of archive.members) {
       const { name, path, sizeBytes, failure } = member
-      const one = { ...upload, name, path, sizeBytes, originalName: name, contentType: null }
+      const own = { originalName: name, documentId: null, contentType: null }
+      const one = { ...upload, ...own, name, path, sizeBytes }
       await collect(one, () => {
         if (failure !== null) throw new AppError('file_unreadable', failure)
         return uploadFile({ ...one, isMember: true }, noArchive, deps, signal)
@@ -172,7 +173,7 @@ async function* limited(
 
 function uploadsOf(
   { name, files }: UploadRequest,
-  { reading, replace, originalName, url }: UploadOptions,
+  { reading, replace, originalName, documentId, url }: UploadOptions,
 ): readonly FileUpload[] {
   if (files.length === 0) {
     throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
@@ -193,6 +194,7 @@ function uploadsOf(
       contentType,
       name: name ?? lastPart(given),
       originalName: given,
+      documentId: files.length === 1 ? documentId : null,
       url,
       isMember: false,
       options: reading,
@@ -216,6 +218,7 @@ function failureOf(
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_unreadable',
   'file_exists',
+  'ocr_unconfirmed',
   'invalid_name',
   'out_of_memory',
 ])
@@ -239,6 +242,8 @@ interface FileUpload extends IncomingFile {
   readonly name: string
   /** The client's own name for it. */
   readonly originalName: string
+  /** What its document is called where that is not its name. */
+  readonly documentId: string | null
   readonly contentType: string | null
   /** Where it was fetched. */
   readonly url: string | null
@@ -312,15 +317,18 @@ function storeRead(
     replaces,
   }
   if (!isDocumentFormat(format)) return files.importTables(file, tables, signal)
-  return files.importRows(file, documentRows(name, read), signal)
+  return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
 
-/** @throws AppError `file_unreadable` if none has text */
-async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
+/**
+ * @param id of its only document
+ * @throws AppError `file_unreadable` if none has text
+ */
+async function* documentRows(id: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
   let hasText = false
   let emptyRows: Row[] = []
   for await (const document of documents) {
-    const row = documentRow(name, format, document)
+    const row = documentRow(id, format, document)
     hasText ||= document.content.trim() !== ''
     // Until there is text it may be a file of nothing.
     if (!hasText) emptyRows.push(row)
@@ -338,14 +346,14 @@ async function* documentRows(name: string, { format, documents }: ReadFile): Asy
 /** The fixed columns of a document's row; its own columns are beside them. */
 const UPLOAD_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
-function documentRow(name: string, format: string, document: ReadDocument): Row {
+function documentRow(fileId: string, format: string, document: ReadDocument): Row {
   const { id, content, title, columns, links } = document
   const others = Object.entries(columns).map(([column, value]) => {
     const isTaken = UPLOAD_COLUMNS.includes(column.toLowerCase())
     return [isTaken ? `${column}_1` : column, value] as const
   })
   return {
-    id: id === null ? name : `${name}:${id}`,
+    id: id === null ? fileId : `${fileId}:${id}`,
     content,
     title,
     format,

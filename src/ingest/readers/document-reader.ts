@@ -27,7 +27,7 @@ import {
 import type { Chunker } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
-import { type OcrModel, withScans } from './scans.ts'
+import { type OcrModel, refuseScans, withScans } from './scans.ts'
 
 interface DocumentReaderOptions {
   /** Entry of the reader threads. */
@@ -97,12 +97,16 @@ export class DocumentReader implements DocumentReading, Chunker {
   }
 
   readFile: FileReading['readFile'] = (source, use, signal) => {
-    const { ocr } = this.#options
-    if (ocr === undefined) return this.#files.readFile(source, use, signal)
-    const scanned = { ...source, takesScans: true }
+    const { ocr: model } = this.#options
+    const { ocr: wish = 'yes', ...options } = source.options
+    const plain = { ...source, options }
+    if (model === undefined || wish === 'no') return this.#files.readFile(plain, use, signal)
     return this.#files.readFile(
-      scanned,
-      async (file) => use(await withScans(file, ocr, signal)),
+      { ...plain, takesScans: true },
+      async (file) => {
+        if (wish === 'ask') refuseScans(file, model)
+        return use(await withScans(file, model, signal))
+      },
       signal,
     )
   }

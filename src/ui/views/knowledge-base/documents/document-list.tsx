@@ -87,9 +87,9 @@ export function DocumentTable(props: {
         </>
       ),
     },
-    ...optional('Source', sources),
+    ...optional('Source', sources, 'kb-source'),
     { title: 'Size', look: 'small kb-size', cell: ({ size }) => size },
-    ...optional('Date', dates),
+    ...optional('Date', dates, 'kb-date'),
   ]
   return (
     <>
@@ -114,9 +114,13 @@ export function DocumentTable(props: {
 }
 
 /** A column that some rows have a value for. */
-function optional(title: string, values: readonly string[]): readonly TableColumn<Row>[] {
+function optional(
+  title: string,
+  values: readonly string[],
+  look: string,
+): readonly TableColumn<Row>[] {
   if (values.every((value) => value === '')) return []
-  return [{ title, look: 'small', cell: (_, index) => values[index] }]
+  return [{ title, look: `small ${look}`, cell: (_, index) => values[index] }]
 }
 
 function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row): string {
