@@ -72,8 +72,8 @@ const NO_CITATIONS: readonly Citation[] = []
 /** Neither a document nor rows: what the model says is its own. */
 function citesNothing({ state, found }: AskedTurn): boolean {
   if (state !== 'answered' || found === undefined) return false
-  const { citations, evidence = [], charts = [], result } = found
-  return citations.length + evidence.length + charts.length === 0 && !result
+  const { citations, statements = [], charts = [], result } = found
+  return citations.length + statements.length + charts.length === 0 && !result
 }
 
 /** How long it took, and the tokens that the model counted. */
