@@ -63,6 +63,7 @@ function told(response: Response, tell: (event: CompletionEvent) => void): Promi
   return bodyOf(response, async () => {
     for await (const line of linesOf(response)) {
       if (!line.startsWith('data: ')) continue
+      // The shape of the server's events.
       const event = JSON.parse(line.slice(6)) as CompletionEvent
       if ('type' in event && event.type === 'end') return true
       tell(event)

@@ -148,6 +148,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
   })
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
+      // The shape of the server's lines.
       const line = JSON.parse(text) as Line
       if (!('type' in line)) reader.rows(line, text.length)
       else if (line.type === 'error') throw sqlError(line.error_message, line.error_code)
