@@ -71,12 +71,8 @@ import {
 } from './wiring/metric-parts.ts'
 import { type App, type AppListener, appOf } from './wiring/running-app.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
-import {
-  environmentOfReaders,
-  isLoopback,
-  type Settings,
-  shownSettings,
-} from './wiring/settings/settings.ts'
+import { environmentOfReaders, isLoopback, type Settings } from './wiring/settings/settings.ts'
+import { shownSettings } from './wiring/settings/settings-help.ts'
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'

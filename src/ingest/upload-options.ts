@@ -1,5 +1,9 @@
-/** What a sender says about a file beside its bytes: query parameters, fields of a form. */
-import type { ReadingOptions } from '../core/domain/ports/reading-ports.ts'
+/** A sender's options for a file: query parameters, fields of a form. */
+import {
+  OCR_WISHES,
+  type OcrWish,
+  type ReadingOptions,
+} from '../core/domain/ports/reading-ports.ts'
 import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../core/domain/uploaded-file.ts'
 import { AppError } from '../core/errors.ts'
 
@@ -9,6 +13,8 @@ export interface UploadOptions {
   readonly replace: boolean
   /** The client's own name for it. */
   readonly originalName: string | null
+  /** The id of its document; null: its name. */
+  readonly documentId: string | null
   /** Where the server fetches it. */
   readonly url: string | null
 }
@@ -21,12 +27,14 @@ export const READING_FIELDS = [
   'header',
   'all_text',
   'sheet',
+  'ocr',
 ] as const
 
 const KNOWN_OPTIONS = [
   ...READING_FIELDS,
   'replace',
   'original_file_name',
+  'document_id',
   'source_type',
   'source',
   // Existing clients repeat it.
@@ -64,14 +72,16 @@ export function uploadOptions(
         parsedOption(set('all_text'), (text) => truth('all_text', text)),
       ),
       ...defined('sheet', parsedOption(set('sheet'), sheetOf)),
+      ...defined('ocr', parsedOption(set('ocr'), ocrWish)),
     },
     replace: parsedOption(set('replace'), (text) => truth('replace', text)) ?? false,
     originalName: set('original_file_name') ?? null,
+    documentId: set('document_id') ?? null,
     url,
   }
 }
 
-/** In the JSON of a knowledge base's files and elsewhere, an option that is not set is not there. */
+/** In the JSON of a knowledge base's files, as in other places, an unset option is missing. */
 function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
   // A computed key is typed as a string; it is K.
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
@@ -140,6 +150,12 @@ const SHEET_CHARS_MAX = 255
 function sheetOf(text: string): string {
   if (text.length <= SHEET_CHARS_MAX) return text
   throw wrongOption('sheet', text, 'the name or the number of a sheet')
+}
+
+function ocrWish(text: string): OcrWish {
+  const wish = OCR_WISHES.find((one) => one === text)
+  if (wish === undefined) throw wrongOption('ocr', text, OCR_WISHES.join(', '))
+  return wish
 }
 
 function urlOf(sourceType: string | undefined, source: string | undefined): string | null {

@@ -3,7 +3,7 @@ import { chunkLines, fits, lineEnd, type TextPiece, trimmedSpan } from './chunk-
 
 /** Lines of code by number, from 0. */
 interface CodeLines {
-  /** Where each begins, and the end of the text. */
+  /** The start of each, and the end of the text. */
   readonly starts: readonly number[]
   /** White space before its first character; -1: the line is blank. */
   readonly indents: readonly number[]
@@ -152,7 +152,7 @@ function spanOf({ lines }: Code, { from, to }: CodeRange) {
   return { startChar: lines.starts[from] ?? 0, endChar: lines.starts[to] ?? 0 }
 }
 
-/** Enough of a line to see what it begins with. */
+/** Enough of a line to see how it starts. */
 function lineStart(text: string, { starts, indents }: CodeLines, line: number): string {
   const start = starts[line] ?? 0
   const chars = Math.max(0, indents[line] ?? 0) + 16

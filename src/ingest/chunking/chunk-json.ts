@@ -174,7 +174,7 @@ const TOKEN =
 const FIELD_NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 
-/** What Python prints of lists, dictionaries, tuples, texts and numbers; undefined: it is none of these. */
+/** A Python list, dictionary, tuple, text or number; undefined: none of these. */
 function pythonLiteral(text: string): RowValue | undefined {
   try {
     return new LiteralReader(text).whole()

@@ -24,11 +24,11 @@ interface Section {
   readonly headings: readonly string[]
   readonly blocks: readonly MarkdownBlock[]
   readonly hasBody: boolean
-  /** Of the parts that are kept apart. */
+  /** The index of its slide or chapter. */
   readonly part: number
 }
 
-/** Of the chunk size: sections of one parent are joined while one of them is smaller. */
+/** A share of the chunk size: sections of one parent are joined while one of them is smaller. */
 const SMALL_SHARE = 0.4
 
 /** The room left for content after these headings. */
@@ -38,7 +38,7 @@ export type LimitsUnder = (headings: readonly string[]) => SpanLimits
  * Each heading begins a piece and takes its section with it. A heading without text of its own stays with the section
  * after it, and small sections of one parent come together. A section that is too long is cut between its blocks: text
  * as text is, tables between rows, with the header repeated, and code between lines where it does not fit whole.
- * @param apart slides or chapters: each begins a piece, unless all before it is a heading
+ * @param apart slides or chapters: each starts a piece, unless there are only headings before it
  */
 export function* chunkMarkdown(
   text: string,
@@ -107,7 +107,7 @@ function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> 
       if (done !== null) yield done
       blocks = []
       while ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) part += 1
-      // A chapter may go on in a file of its own; what a slide is called says nothing about the next.
+      // A chapter may continue in another file; a slide's title says nothing about the next.
       if (apart?.unit === 'slide') path.length = 0
       above = names()
     }
@@ -133,7 +133,7 @@ function belongsTogether(
 ): boolean {
   if (!group.hasBody) return true
   if (group.part !== section.part) return false
-  // Neither below the first one nor beside it.
+  // Neither below the first one nor next to it.
   if (sharedLength(group.above, section.above) < group.above.length) return false
   const limits = limitsUnder(group.headings)
   const small = limits.chunkSizeChars * SMALL_SHARE
@@ -261,7 +261,7 @@ function* markdownLines(
   }
 }
 
-/** The line above the ruler, shortened where it is long. */
+/** The line above the ruler, shortened if it is long. */
 function tableHeader(
   text: string,
   { start, end }: { readonly start: number; readonly end: number },
@@ -296,7 +296,7 @@ export class ChunkContext {
     this.#limits = limits
   }
 
-  /** What is left for the content under these headings. */
+  /** The room left for content under these headings. */
   readonly limitsUnder: LimitsUnder = (headings) => {
     const context = this.#path(headings)
     const known = this.#limitsBelow.get(context)

@@ -52,11 +52,11 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
 }
 
 interface Progress {
-  /** Where the span begins. */
+  /** The start of the span. */
   readonly start: number
   /** Up to where earlier spans reach. */
   readonly covered: number
-  /** Up to where this one may. */
+  /** The furthest end of this one. */
   readonly reach: number
 }
 
@@ -198,7 +198,7 @@ export const BYTE_COUNTER: TokenCounter = {
 
 /** A span with its known position. */
 export interface TextPiece extends TextSpan {
-  /** The headings above its first character, the outermost first, without those that it begins with. */
+  /** The headings above its first character, outermost first, without its own. */
   readonly above: readonly string[]
   /** All of them. */
   readonly headings: readonly string[]
@@ -206,7 +206,7 @@ export interface TextPiece extends TextSpan {
   readonly repeated: string
 }
 
-/** The end of the line that begins there, with its line feed. */
+/** The end of the line that starts there, with its line feed. */
 export function lineEnd(text: string, start: number): number {
   const newline = text.indexOf('\n', start)
   return newline === -1 ? text.length : newline + 1
@@ -258,7 +258,7 @@ export function* shifted(spans: Iterable<TextSpan>, by: number): Generator<TextS
   }
 }
 
-/** Windows of sentences, each with some of the one before; a sentence that does not fit is cut as text is. */
+/** Windows of sentences, each overlapping the previous one; a sentence that does not fit is cut like text. */
 export function* chunkSentences(
   text: string,
   { windowSize, windowOverlap }: SentenceWindows,

@@ -20,7 +20,7 @@ export interface ChunkedDocument {
 }
 
 export interface Chunker {
-  /** @throws AppError `insert_failed` where it takes too long, `too_busy`, `shutting_down` */
+  /** @throws AppError `insert_failed` if it takes too long, `too_busy`, `shutting_down` */
   chunk(
     texts: readonly ChunkableText[],
     rules: ChunkingRules,
@@ -31,12 +31,12 @@ export interface Chunker {
 /** How documents of a knowledge base are chunked. */
 export interface ChunkingTarget {
   readonly kb: Pick<KnowledgeBase, 'preprocessing' | 'language'>
-  /** Of its embedding model. */
+  /** The limits of its embedding model. */
   readonly reach: EmbedderReach | null
   readonly chunker: Chunker
 }
 
-/** The chunks of each document, or why it has none: `insert_failed` for content that is not JSON where it must be. */
+/** The chunks of each document, or why it has none: `insert_failed` for content that must be JSON and is not. */
 export async function chunkDocuments(
   documents: readonly Document[],
   { kb, reach, chunker }: ChunkingTarget,
@@ -48,7 +48,7 @@ export async function chunkDocuments(
   return chunkedDocuments(documents, chunked, preprocessing)
 }
 
-/** Where pages begin is not needed for it: chunks cross them. */
+/** Page starts are not needed: chunks cross pages. */
 export function chunkableText({ text, layout }: DocumentText): ChunkableText {
   if (layout === undefined) return { text }
   const { title, syntax, parts } = layout
@@ -235,7 +235,7 @@ function partAt({ starts }: TextParts, at: number): number {
   return low
 }
 
-/** Those of the texts that the embedding model does not read whole. */
+/** The texts that the embedding model does not read whole. */
 export async function cutTexts(
   texts: readonly string[],
   given: {

@@ -23,9 +23,9 @@ import { pagesOfSite } from './sitemaps.ts'
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
 /**
- * The pages at the start addresses and, breadth first, those they link to: one row each, its text as Markdown. Only a
- * start address must answer; what does not answer behind a link is left out, and said in `leftOut`.
- * @throws AppError `crawl_failed`, also where no page holds any text; `address_refused`, `insert_failed`
+ * The pages at the start addresses and, breadth first, those they link to: one row each, with its text as Markdown. Only a
+ * start address must answer; failures behind links are left out and listed in `leftOut`.
+ * @throws AppError `crawl_failed`, also if no page has text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
   given: {
@@ -148,7 +148,7 @@ function settled(
   return null
 }
 
-/** Pages of links say the same and lead elsewhere. */
+/** Pages of links may have equal texts but different targets. */
 function textKey(documents: readonly ReadDocument[]): string {
   const parts = documents.map(({ title, content, links }) => [
     title,
@@ -206,7 +206,7 @@ function startOf(
     return [crawlableUrl(url).href]
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    // The address itself may hold a password; the message names it where it does not.
+    // The address may contain a password; otherwise the message names it.
     onFailedStart(error, `address ${index + 1}`)
     return []
   }

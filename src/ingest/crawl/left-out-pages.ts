@@ -32,7 +32,7 @@ const REASONS_MAX = 12
 const NOTES_MAX = 10
 const ADDRESS_CHARS_MAX = 300
 
-/** What a crawl met and did not store, and why, in so few words that they can be kept. */
+/** The pages that a crawl did not store, and why, short enough to be kept. */
 export class LeftOutPages {
   readonly #pages = new Map<string, LeftOut>()
   readonly #links = new Map<string, LeftOut>()

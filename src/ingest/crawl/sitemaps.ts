@@ -91,7 +91,7 @@ async function unpackedText({ bytes }: FetchedPage, signal: AbortSignal): Promis
 
 /**
  * What gzip unpacks, up to a limit. A file that is cut off or broken is unpacked as far as it goes.
- * @param onDamage called where that is not all; what it throws ends it
+ * @param onDamage called if some of it is missing; an error it throws ends the work
  */
 export async function unpackedSitemap(
   bytes: Uint8Array,
@@ -138,7 +138,7 @@ export interface ListedAddress {
   readonly lastmod: string | null
 }
 
-/** The addresses in a sitemap; only those of its own host, as the protocol wants it. */
+/** The addresses in a sitemap; only those of its own host, as the protocol demands. */
 export function* sitemapEntries(text: string, origin: string): Generator<ListedAddress> {
   for (const [, , entry = ''] of text.matchAll(ENTRY)) {
     const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
@@ -148,7 +148,7 @@ export function* sitemapEntries(text: string, origin: string): Generator<ListedA
         yield { url: url.href, lastmod: LAST_CHANGE.exec(entry)?.[1] ?? null }
       }
     } catch {
-      // Not an address that could be asked for.
+      // Not a valid address.
     }
   }
 }

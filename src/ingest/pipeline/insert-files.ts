@@ -33,7 +33,7 @@ export interface SentDocumentFile extends IncomingFile {
 export interface InsertFilesRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly SentDocumentFile[]
-  /** What the sender says about all of them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
 }
 
@@ -100,6 +100,7 @@ export async function insertFiles(
 
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_unreadable',
+  'ocr_unconfirmed',
   'insert_failed',
   'invalid_name',
   'out_of_memory',

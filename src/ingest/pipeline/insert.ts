@@ -30,8 +30,8 @@ interface InsertSource {
 }
 
 /**
- * Inserts every source in one transaction of its own, a large `query` and large files in several, and all in several once
- * it is a job. The message of a source that fails says how many of its rows and of the others are stored.
+ * Inserts every source in a separate transaction, large queries and files in several, and all in several once it is a job.
+ * The error of a failed source says how many of its rows and of the others are stored.
  * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
  */
 export async function insert(
@@ -105,7 +105,7 @@ interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
   readonly knowledgeBaseId: number
   /** null: none came with it. */
   readonly rowCount: number | null
-  /** Of `files`: one that was replaced since is another. */
+  /** For `files`: a replaced file counts as a new one. */
   readonly fileIds: readonly number[]
 }
 
@@ -179,7 +179,7 @@ function countedDocuments(count: number, noun: string, plural = `${noun}s`): str
   return `${count} ${count === 1 ? noun : plural}`
 }
 
-/** @throws AppError as `insert`; `knowledge_base_not_found` where it was dropped meanwhile */
+/** @throws AppError as `insert`; `knowledge_base_not_found` after a drop */
 export async function runInsertJob(
   work: JobWork,
   deps: InsertDeps,
@@ -270,7 +270,7 @@ function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIter
   return without(source.rows, done)
 }
 
-/** What the schema of the PUT let in. */
+/** Validated by the schema of the PUT. */
 function itemsOf(work: JobWork, firstIndex: number): AsyncIterable<Row> {
   return work.items(firstIndex) as AsyncIterable<Row>
 }

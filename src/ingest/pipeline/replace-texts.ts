@@ -22,8 +22,8 @@ export interface NewTexts {
 }
 
 /**
- * Replaces texts of stored documents, all in one transaction: the columns are chunked and embedded anew, everything else of
- * a document stays as it is by then. Documents that are gone stay gone. Ids must be distinct.
+ * Replaces texts of stored documents, all in one transaction: the columns are re-chunked and embedded, everything else of a
+ * document stays. Deleted documents stay deleted. Ids must be distinct.
  * @returns how many chunks the documents have now
  * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
  */

@@ -38,7 +38,7 @@ export function documentOfRow(
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
     const sent = textOf(row[column] ?? null)
     const known = layout !== null && name === laidOut
-    // Where parts begin is counted in the text as it was sent.
+    // Part starts refer to the text as sent.
     const text = known && layout.parts !== null ? sent : withoutDataUrls(sent)
     if (isBlank(text)) return []
     return [known ? { column: name, text, layout } : { column: name, text }]
@@ -62,7 +62,7 @@ const DATA_URL =
   /data:[\w.+-]{1,60}\/[\w.+-]{1,100}(?:;[\w=.+-]{1,60})*;base64,[A-Za-z0-9+/=_-]{100,}/g
 const PICTURE_IN_TEXT = new RegExp(`!\\[([^\\]]{0,500})\\]\\(${DATA_URL.source}[^)]{0,200}\\)`, 'g')
 
-/** How the row's text is laid out, where it is a document's and says so; then it is not a fact about the document. */
+/** The layout of a document's text, if the row has one; then it is not a fact about the document. */
 function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {
   if (findColumn(contentColumns, LAYOUT_COLUMN) !== undefined) return null
   return layoutIn(row)
@@ -155,7 +155,7 @@ function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>
   return Object.fromEntries(entries)
 }
 
-/** What the columns of a row are to a knowledge base (docs/contract.md 5.1). Names are compared without case. */
+/** The role of a row's columns in a knowledge base (docs/contract.md 5.1). Names are compared without case. */
 export interface ColumnMapping {
   readonly contentColumns: readonly string[]
   /** null: every column that is neither the id nor content. */
@@ -263,7 +263,7 @@ export const LAYOUT_COLUMN = 'layout'
 const SYNTAXES: readonly TextSyntax[] = ['text', 'markdown', 'code']
 const DURATION_UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
 
-/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a column of its own. */
+/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a separate column. */
 export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowValue {
   return { syntax, parts: parts === null ? null : { unit: parts.unit, starts: [...parts.starts] } }
 }

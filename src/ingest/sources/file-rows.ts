@@ -50,7 +50,7 @@ async function* rowsOfFile(
 }
 
 interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
-  /** What every document of it says beside its columns; null: nothing. */
+  /** The facts common to all its documents; null: none. */
   readonly known: Row | null
 }
 
@@ -141,7 +141,7 @@ function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): R
   return Object.fromEntries(byName)
 }
 
-/** Reads on before the first row is used: most queries leave their connection before an embedding model begins. */
+/** Reads ahead of the first row's use: most queries release their connection before an embedding model starts. */
 async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGenerator<Row> {
   const known: Row[] = []
   let chars = 0

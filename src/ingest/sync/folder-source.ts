@@ -23,19 +23,19 @@ export interface FolderDeps {
   readonly bytesMax: number
   readonly files: FileBytes
   readonly tables: TableRows
-  /** Reads with turns of its own among others. */
+  /** Reads in its own turns among other readers. */
   reader(): DocumentReading
   readonly now: () => number
 }
 
 /** Files that are read at once, each in a process. */
 const READS_AT_ONCE = 2
-/** Larger ones lie in a copy while they are read. */
+/** Larger ones are copied to disk while they are read. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 /** A file that is written to while it is read. */
 const ATTEMPTS = 3
-/** What was written so shortly before may be written again without another time. */
+/** A file changed this recently may change again within the same timestamp. */
 const UNSETTLED_MS = 2_000
 
 /** Files whose stamps are as they were are not opened. */
@@ -120,7 +120,7 @@ class FolderReader {
     }
   }
 
-  /** @returns false where the file changed meanwhile */
+  /** @returns false if the file changed meanwhile */
   async #attempt({ item, path }: FoundFile, signal: AbortSignal): Promise<boolean> {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {

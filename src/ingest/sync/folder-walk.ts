@@ -8,7 +8,7 @@ export interface FolderRules {
   /** Globs over relative paths; empty: every file. One without `/` is for names. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** Also what begins with a dot. */
+  /** Also names with a leading dot. */
   readonly hidden: boolean
 }
 
@@ -22,7 +22,7 @@ export interface FoundFile {
 }
 
 interface UnreadablePath {
-  /** As an item, or the beginning of items with a `/` at its end. */
+  /** An item, or with a final `/` the prefix of items. */
   readonly item: string
   readonly message: string
 }
@@ -31,7 +31,7 @@ interface UnreadablePath {
 const OTHER_FOLDERS = new Set(
   'node_modules bower_components __pycache__ lost+found $RECYCLE.BIN'.split(' '),
 )
-/** Of programs that are writing, and of systems. */
+/** Temporary files of programs and systems. */
 const OTHER_FILES = /^(?:~\$.*|.*~|.*\.(?:tmp|swp|swx|part|crdownload)|thumbs\.db|desktop\.ini)$/i
 
 const FILES_MAX = 1_000_000
@@ -81,7 +81,7 @@ class Walk {
   readonly #folder: OpenFolder
   readonly #wants: (way: string) => boolean
   readonly #enters: (way: string) => boolean
-  /** Real folders that were entered: links lead into none of them again. */
+  /** Real folders that were entered: links to them are not followed again. */
   readonly #entered = new Set<string>()
 
   constructor(folder: OpenFolder, rules: FolderRules) {
@@ -131,7 +131,7 @@ class Walk {
     return folders
   }
 
-  /** A link to a file, or to a folder where nothing was read yet; what lies outside of the root is left alone. */
+  /** A link to a file, or to a folder that was not read yet; targets outside of the root are ignored. */
   async follow({ way, depth }: Way): Promise<readonly Way[]> {
     try {
       const path = await realpath(pathIn(this.#folder, way))
@@ -226,14 +226,14 @@ function tooMany(): AppError {
 /** A folder that may be read, both as the system knows them: their paths contain no links. */
 export interface OpenFolder {
   readonly path: string
-  /** The configured folder that it lies in. */
+  /** The configured folder that contains it. */
   readonly root: string
 }
 
 const SETTING = 'EIDER_FOLDERS_DIR'
 
 /**
- * The folder of a source, where it lies within one of the configured ones.
+ * The folder of a source, if it is inside a configured one.
  * @param path absolute, or relative to one of the roots
  * @throws AppError `folder_refused`, `folder_unreadable`
  */
@@ -298,7 +298,7 @@ function shown(path: string): string {
   return JSON.stringify(path.slice(0, 300))
 }
 
-/** Of a relative path, the whole one. */
+/** The full path for a relative one. */
 function pathIn(folder: OpenFolder, way: string): string {
   return join(folder.path, way)
 }

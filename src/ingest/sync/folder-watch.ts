@@ -11,7 +11,7 @@ export interface FolderWatchOptions {
   readonly onChange: () => void
   readonly quietMs: number
   readonly patienceMs: number
-  /** Between two looks at all files where the system tells of no changes. */
+  /** Between two checks of all files, if the system reports no changes. */
   readonly pollMs: number
 }
 
@@ -25,7 +25,7 @@ const WATCH_FAILURES: Readonly<Record<string, string>> = {
   EMFILE: 'the system watches no more folders (fs.inotify.max_user_instances)',
 }
 
-/** Tells of changes in a folder: by the system's events, or by looking again and again where there are none. */
+/** Reports changes in a folder: from the system's events, or by repeated checks without them. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #ending = new AbortController()

@@ -1,4 +1,4 @@
-/** What a file or page holds as rows of a knowledge base, each with the id of its document. */
+/** The content of a file or page as rows of a knowledge base, each with its document's id. */
 import type { Row } from '../../core/domain/document.ts'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type {

@@ -165,7 +165,7 @@ function stampOf(stamp: string | null | undefined):
 /** Answers that say that a page is not there any more. */
 const GONE = /answered (?:404|410)$/
 
-/** What became of one page of many: true where it may be there all the same. */
+/** Handles one failed page of many: true if it may still exist. */
 export function missPage(task: SyncTask, url: string, error: unknown): void {
   if (!isOfPage(error)) throw error
   if (GONE.test(error.message)) {

@@ -31,6 +31,8 @@ import { FieldReader, type Fields } from './fields.ts'
 
 /** For a connection that a client waits for. */
 const CHECK_MS = 10_000
+/** For CREATE DATABASE, which stores the database even if this fails. */
+export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {
   readonly name: string
@@ -160,9 +162,10 @@ export async function checkDatabase(
   source: DataSource,
   deps: DatabaseDeps,
   signal: AbortSignal,
+  timeoutMs = CHECK_MS,
 ): Promise<DatabaseCheck> {
   const deadline = startDeadline({
-    timeoutMs: CHECK_MS,
+    timeoutMs,
     signals: [signal],
     timeoutError: (ms) => {
       const message = `Database ${source.name} did not answer within ${ms / 1000} s`

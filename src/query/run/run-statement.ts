@@ -75,7 +75,7 @@ export async function runStatement(
     case 'alter_database':
     case 'drop_database':
     case 'describe_database':
-      return runDatabaseStatement({ ...request, statement }, deps)
+      return runDatabaseStatement({ ...request, statement }, deps, signal)
     case 'create_job':
     case 'drop_job':
       return runJobStatement({ ...request, statement }, deps)

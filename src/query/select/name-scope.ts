@@ -20,9 +20,9 @@ import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core
 import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/database-names.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 import type { NameScope, Relation } from '../../sql/search/plan-inputs.ts'
 import {

@@ -4,7 +4,7 @@ import type { DataSource, SourceTable } from '../../core/domain/flow/source-para
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,

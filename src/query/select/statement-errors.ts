@@ -1,9 +1,9 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../lexer/did-you-mean.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type ShowStatement =

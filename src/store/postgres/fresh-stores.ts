@@ -29,7 +29,7 @@ export function documentStores(parts: {
   }
 }
 
-/** What is read of a knowledge base after its copy is up to date. */
+/** A read of a knowledge base after its copy is up to date. */
 type Reader = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
 
 /**

@@ -176,19 +176,19 @@ function typedValues(
   for (const [key, text] of Object.entries(texts)) {
     if (text === null) continue
     const isJson = types.get(key) === 'JSON'
-    // What is in a column of JSON is JSON.
+    // Values of a JSON column are JSON.
     values.set(key, isJson ? (JSON.parse(text) as CellValue) : text)
   }
   return values
 }
 
-/** What the copy needs room for. */
+/** The content that the copy needs room for. */
 export function incomingOf({ columns, dimensions }: RemoteState): Incoming {
   const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
   return { metadata: new SeenColumns().add(Object.fromEntries(row)), dimensions }
 }
 
-/** The keys of chunks that are gone since a revision; null: that is no longer known. */
+/** The keys of chunks removed since a revision; null: unknown by now. */
 export async function removedSince(
   run: RunRemote,
   place: StoragePlace,

@@ -48,12 +48,12 @@ import {
 const COPIED_CHUNKS_MAX = 500_000
 /** Other writers that may be faster, one after the other. */
 const ATTEMPTS_MAX = 20
-/** What others have written is here by then, also where nothing asks for it. */
+/** Other servers' writes arrive within this time, even without requests. */
 const POLL_MS = 1000
 
 interface Copy {
   readonly isOwner: boolean
-  /** Of the rows there when they were copied last. */
+  /** Of the rows when they were last copied. */
   revision: number
   /** Writes from here, one after the other. */
   readonly writes: SerialQueue
@@ -182,7 +182,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
-  /** A copy that was begun before the question came may lack what was written in between. */
+  /** A copy that started before the request may lack later writes. */
   #refreshed(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const begin = () => {
       const running = this.#refresh(kb, copy).finally(() => {
@@ -216,7 +216,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       const state = await remoteState(run, place)
       if (state.revision === copy.revision) return
       if (state.chunkCount > COPIED_CHUNKS_MAX) throw tooLarge(kb, state)
-      // A server that was restored from a backup is behind its copies: all rows come again.
+      // A server restored from a backup is behind its copies: all rows are copied again.
       const isBehind = state.revision < copy.revision
       if (isBehind) await this.#emptied(kb)
       const from = isBehind ? 0 : copy.revision
@@ -239,7 +239,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
-  /** In batches: each is a write of its own. The revision comes with the last, so that a copy that was cut off goes on. */
+  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
   async #copyRows(
     kb: KnowledgeBase,
     state: RemoteState,
@@ -335,7 +335,7 @@ async function copiedRows(
   return { result: null, newRows: [], removedKeys, copied }
 }
 
-/** Those of the keys whose chunks are here. */
+/** The keys whose chunks are here. */
 async function keysAmong(
   tables: OpenTables,
   keys: readonly bigint[],

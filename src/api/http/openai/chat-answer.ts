@@ -122,12 +122,15 @@ export function findingsOf(
   steps: readonly Step[],
   { withSteps }: Pick<ChatTerms, 'withSteps'>,
 ) {
-  const { traceId, citations, warnings, evidence, charts, result } = answer
+  const { traceId, citations, warnings, evidence, low_evidence } = answer
+  const { statements, charts, result } = answer
   return {
     trace_id: traceId,
     citations,
     warnings,
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence,
+    ...(low_evidence === undefined ? {} : { low_evidence }),
+    ...(statements === undefined ? {} : { statements }),
     ...(charts === undefined ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
     ...(withSteps ? { steps } : {}),
@@ -154,7 +157,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return FINISHES[finish]
 }
 
-/** null: not counted. The built-in model has no tokens. */
+/** null: the provider did not count. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage

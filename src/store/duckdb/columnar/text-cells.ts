@@ -25,7 +25,7 @@ export interface CellFormat {
   readonly quote: string
   /** Set where cells are as PostgreSQL writes them: short booleans and seconds, zones, every digit of a DECIMAL's scale. */
   readonly isPostgres?: boolean
-  /** Writes the text that lies there, as UTF-8. */
+  /** Writes the text at that position, as UTF-8. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
   /** The text of any other value: what the format writes for it. */
   other(value: ResultValue, type: DuckDBType): string
@@ -37,7 +37,7 @@ export interface CellColumn {
   write(row: number, out: ByteBuffer): void
 }
 
-/** Whether its texts are copied as they lie in memory. */
+/** Whether its texts are copied directly from memory. */
 export function isText({ typeId, alias }: DuckDBType): boolean {
   return typeId === DuckDBTypeId.VARCHAR && alias === undefined
 }
@@ -232,7 +232,7 @@ class TextColumn implements CellColumn {
 
 const encoder = new TextEncoder()
 
-/** Of texts that are mostly short and ASCII. */
+/** For texts that are mostly short and ASCII. */
 export function written(out: ByteBuffer, text: string): true {
   const { length } = text
   out.reserve(length * 3)
