@@ -6,7 +6,7 @@ export type Range = readonly number[]
 
 export function MarkedText(props: {
   readonly text: string
-  /** In the order of the text; what overlaps the one before is left out. */
+  /** In text order; a range that overlaps the one before is skipped. */
   readonly ranges: readonly Range[]
 }) {
   const { text, ranges } = props

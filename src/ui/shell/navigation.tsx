@@ -90,7 +90,7 @@ function ProjectEntries(props: { readonly project: ProjectContents; readonly typ
   )
 }
 
-/** What the picture says, for those who do not see it. */
+/** Labels of icons, for screen readers. */
 const WORDS: Partial<Readonly<Record<IconName, string>>> = {
   database: ', knowledge base',
   agent: ', agent',

@@ -37,7 +37,7 @@ export function FileList() {
 function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
   const { file, onDeleted } = props
   const { name, format, size_bytes: bytes, row_count: rows } = file
-  // A table that a statement made has no bytes of its own.
+  // A table created by a statement has no bytes of its own.
   const isSent = bytes > 0
   const remove = async () => {
     await deleteFile(name)

@@ -93,7 +93,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
   )
 }
 
-/** Of more the first are named. */
+/** Only the first few are named. */
 const NAMED_MAX = 3
 
 /** An agent by its name, with what it reads. */

@@ -80,10 +80,10 @@ export function MapColouring(
   )
 }
 
-/** What the colours of the points mean: each entry selects the points that have it. */
+/** Legend of the colours: each entry selects its points. */
 export function MapLegend(props: {
   readonly legend: readonly LegendEntry[]
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }) {
@@ -116,11 +116,10 @@ export function MapLegend(props: {
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  /** Of the map. */
   readonly version: string
   /** Regions colour the points. */
   readonly isLegend: boolean
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }
@@ -184,7 +183,7 @@ function MapSwatch({ place }: { readonly place: number }) {
   return <span class="map-swatch" style={{ background: colourOf(place) }} />
 }
 
-/** @param place in the palette; between two of a gradient, what lies between them */
+/** @param place in the palette; a fraction lies between two colours of a gradient */
 function colourOf(place: number): string {
   if (place === FAINT) return 'var(--line)'
   if (place === OTHERS) return 'var(--edge)'

@@ -28,7 +28,7 @@ export function DocumentForm(props: {
   readonly onClose: () => void
 }) {
   const { of, document: opened, onSaved, onClose } = props
-  // The document as it was opened, even if the view reads it again behind this window.
+  // The document as opened, even if the view reloads it behind this window.
   const [first] = useState(opened)
   const [before, setBefore] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
@@ -86,7 +86,7 @@ const OPEN_CHARS_MAX = 200_000
 function ContentField(props: {
   readonly column: string
   readonly text: string
-  /** The text was made from JSON. */
+  /** Whether the text was made from JSON. */
   readonly isMade: boolean
   readonly onText: (text: string) => void
 }) {

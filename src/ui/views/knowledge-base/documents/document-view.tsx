@@ -261,7 +261,7 @@ function ChunkFacts(props: {
   )
 }
 
-/** The text with its chunks in two alternating colours, darker where they overlap. Distant blocks are not drawn, by CSS. */
+/** The text with its chunks in two alternating colours, darker where they overlap. CSS skips drawing distant blocks. */
 function ChunkedText(props: {
   readonly text: string
   readonly chunks: readonly Span[]
