@@ -31,6 +31,7 @@ import {
   directRows,
   planWithoutRows,
   readsOf,
+  requireCopies,
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
@@ -132,6 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
+    if (request.isDescribed !== true) requireCopies(prepared.plan, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -212,7 +214,9 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(await prepare(request, deps, signal), request)
+  const prepared = await prepare(request, deps, signal)
+  requireCopies(prepared.plan, deps)
+  return bind(prepared, request)
 }
 
 async function prepare(

@@ -7,7 +7,7 @@ import { AppError, type ErrorCode } from '../../core/errors.ts'
 /** Of the tables. One that is greater was made by a later Eider. */
 const FORMAT = 1
 const SCHEMA = 'eider'
-const BASES = `${SCHEMA}.knowledge_bases`
+export const BASES = `${SCHEMA}.knowledge_bases`
 const PGVECTOR_MIN = '0.8.0'
 /** PostgreSQL cuts longer names. */
 const TABLE_CHARS_MAX = 50

@@ -4,14 +4,16 @@
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import { chunkTables } from '../../core/domain/chunk.ts'
+import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type {
   KnowledgeBaseStorages,
   RemoteDatabases,
   RemoteMode,
   RunRemote,
   StoragePlace,
+  TouchedRows,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
@@ -19,14 +21,8 @@ import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
 import type { ComputedWrite, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
-import {
-  type OpenTables,
-  removeChunkRows,
-  replaceChunkRows,
-  rewriteChunkRows,
-  vectorsOfRows,
-} from '../documents/write-chunk-rows.ts'
-import { runWithKeys } from '../duckdb/typed-values.ts'
+import { removeChunkRows } from '../documents/write-chunk-rows.ts'
+import { copiedRows, type Gone, keysOfTouched, keysWithout, noteRevision } from './copied-rows.ts'
 import {
   allKeys,
   incomingOf,
@@ -34,7 +30,9 @@ import {
   removedSince,
   rowsSince,
   sendChange,
+  touchedRows,
 } from './remote-rows.ts'
+import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
 import {
   createRemoteTables,
   dropRemoteTables,
@@ -42,6 +40,7 @@ import {
   type RemoteState,
   remoteFailure,
   remoteState,
+  remoteTables,
 } from './remote-tables.ts'
 
 /** A copy of so many takes minutes and some gigabytes on disk. */
@@ -51,10 +50,18 @@ const ATTEMPTS_MAX = 20
 /** What others have written is here by then, also where nothing asks for it. */
 const POLL_MS = 1000
 
+const NO_ROWS: KeyedRows = { keys: [], rows: [] }
+
 interface Copy {
   readonly isOwner: boolean
+  /** False: only rows that were needed are here, and searches run in PostgreSQL. */
+  readonly isCopied: boolean
   /** Of the rows there when they were copied last. */
   revision: number
+  /** Of a copy that has not all rows: what runs now needs these. */
+  readonly touched: Set<TouchedRows>
+  /** As which the tables here were prepared; null: not since the start. */
+  shape: string | null
   /** Writes from here, one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
@@ -79,11 +86,12 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const stored = await parts.database.write(async (connection) => {
       await connection.run(`DELETE FROM eider.storages
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
-      const sql = 'SELECT knowledge_base_id, is_owner, revision FROM eider.storages'
+      const sql = 'SELECT knowledge_base_id, is_owner, is_copied, revision FROM eider.storages'
       return (await connection.runAndReadAll(sql)).getRows()
     })
-    for (const [id, isOwner, revision] of stored) {
-      copies.#copies.set(Number(id), newCopy(isOwner === true, Number(revision)))
+    for (const [id, isOwner, isCopied, revision] of stored) {
+      const kind = { isOwner: isOwner === true, isCopied: isCopied === true }
+      copies.#copies.set(Number(id), newCopy(kind, Number(revision)))
     }
     return copies
   }
@@ -114,18 +122,23 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return this.#copies.has(id)
   }
 
+  isCopied({ id }: Pick<KnowledgeBase, 'id'>): boolean {
+    return this.#copies.get(id)?.isCopied ?? true
+  }
+
   revisionOf({ id }: Pick<KnowledgeBase, 'id'>): number {
     return this.#copies.get(id)?.revision ?? 0
   }
 
   /** Within the transaction that creates a knowledge base. */
-  async note(connection: DuckDBConnection, id: number, isOwner: boolean): Promise<void> {
-    await connection.run('INSERT INTO eider.storages VALUES ($1, $2, true, 0)', [id, isOwner])
+  async note(connection: DuckDBConnection, id: number, kind: CopyKind): Promise<void> {
+    const sql = 'INSERT INTO eider.storages VALUES ($1, $2, $3, 0)'
+    await connection.run(sql, [id, kind.isOwner, kind.isCopied])
   }
 
   /** After its commit. */
-  noted(id: number, isOwner: boolean): void {
-    this.#copies.set(id, newCopy(isOwner, 0))
+  noted(id: number, kind: CopyKind): void {
+    this.#copies.set(id, newCopy(kind, 0))
   }
 
   async create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void> {
@@ -155,6 +168,54 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (copy === undefined) return kb
     await this.#refreshed(kb, copy)
     return this.#current(kb)
+  }
+
+  async withRows<T>(
+    kb: KnowledgeBase,
+    rows: TouchedRows,
+    work: (kb: KnowledgeBase) => Promise<T>,
+  ): Promise<T> {
+    const copy = this.#copies.get(kb.id)
+    copy?.touched.add(rows)
+    try {
+      return await work(await this.fresh(kb))
+    } finally {
+      copy?.touched.delete(rows)
+    }
+  }
+
+  async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
+    if (this.isCopied(kb)) return
+    const place = this.#placeOf(kb)
+    await this.#transaction(place, 'write', async (run) => {
+      await enter(run, place)
+      await indexRemote(run, place, definition)
+    })
+  }
+
+  /** Of one without a copy, as its database counts them. */
+  countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
+    const place = this.#placeOf(kb)
+    return this.#transaction(place, 'read', async (run) => {
+      const [row] = await run(
+        `SELECT count(DISTINCT document_id), count(*) FROM ${remoteTables(place).chunks}`,
+      )
+      return { documents: Number(row?.[0]), chunks: Number(row?.[1]) }
+    })
+  }
+
+  /** For statements of a search, each in a transaction of its own. */
+  remoteOf(kb: KnowledgeBase): RemotePlace | null {
+    if (this.isCopied(kb)) return null
+    const place = this.#placeOf(kb)
+    const run: RunRemote = (sql, values) => {
+      return this.#transaction(place, 'read', async (own) => {
+        await enter(own, place)
+        await own(SEARCH_SETTINGS)
+        return own(sql, values)
+      })
+    }
+    return { place, run }
   }
 
   async store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T> {
@@ -214,6 +275,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     await this.#transaction(place, 'read', async (run) => {
       await enter(run, place)
       const state = await remoteState(run, place)
+      if (!copy.isCopied) {
+        await this.#refreshTouched(kb, copy, { run, place, state })
+        return
+      }
       if (state.revision === copy.revision) return
       if (state.chunkCount > COPIED_CHUNKS_MAX) throw tooLarge(kb, state)
       // A server that was restored from a backup is behind its copies: all rows come again.
@@ -228,6 +293,34 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       })
       copy.revision = state.revision
     })
+  }
+
+  /** The rows that what runs now needs. */
+  async #refreshTouched(
+    kb: KnowledgeBase,
+    copy: Copy,
+    { run, place, state }: { run: RunRemote; place: StoragePlace; state: RemoteState },
+  ): Promise<void> {
+    const isFirst = copy.shape === null
+    const touched = {
+      ids: [...copy.touched].flatMap(({ ids }) => ids),
+      keys: [...copy.touched].flatMap(({ keys }) => keys),
+    }
+    const { columns, dimensions, nextChunkKey } = state
+    const shape = JSON.stringify([columns, dimensions, nextChunkKey])
+    const isNothing = touched.ids.length + touched.keys.length === 0
+    if (isFirst) await this.#emptied(kb)
+    if (!isNothing || shape !== copy.shape) {
+      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
+      await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
+        const came = new Set(batch.keys)
+        const there = isNothing ? [] : await keysOfTouched(tables, touched)
+        const gone = there.filter((key) => !came.has(key))
+        return copiedRows(tables, batch, gone, nextChunkKey)
+      })
+    }
+    copy.shape = shape
+    copy.revision = state.revision
   }
 
   async #emptied(kb: KnowledgeBase): Promise<void> {
@@ -252,7 +345,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       })
     }
     let removed = gone
-    let waiting: KeyedRows = { keys: [], rows: [] }
+    let waiting = NO_ROWS
     for await (const batch of batches) {
       if (waiting.keys.length > 0) {
         await apply(waiting, false, removed)
@@ -299,71 +392,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 }
 
-function newCopy(isOwner: boolean, revision: number): Copy {
-  return { isOwner, revision, writes: new SerialQueue(), refreshing: null, following: null }
-}
+type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
 
-/** Keys of chunks that are gone; or, where too much has happened, all that are not. */
-type Gone = readonly bigint[] | { readonly allBut: ReadonlySet<bigint> }
-
-async function copiedRows(
-  tables: OpenTables,
-  { keys, rows }: KeyedRows,
-  gone: Gone,
-  nextChunkKey: number,
-) {
-  const removedKeys = 'allBut' in gone ? await keysWithout(tables, gone.allBut) : gone
-  const there = await keysAmong(tables, keys)
-  const at = (isThere: boolean) =>
-    keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
-  const pick = <T>(from: readonly T[], places: readonly number[]) =>
-    places.flatMap((one) => from[one] ?? [])
-  const [known, fresh] = [at(true), at(false)]
-  const freshRows = pick(rows, fresh)
-  const freshKeys = pick(keys, fresh)
-  await replaceChunkRows(tables, freshRows, removedKeys, freshKeys)
-  // A text never changes under its key.
-  await rewriteChunkRows(tables, pick(rows, known), pick(keys, known))
-  const { vectors } = vectorsOfRows(freshRows, 0, tables.dimensions ?? 0) ?? {}
-  const changes = {
-    removedKeys: BigInt64Array.from(removedKeys),
-    rewrittenKeys: BigInt64Array.from(pick(keys, known)),
-    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(freshKeys), vectors }),
-  }
-  const postingCount = freshRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
-  const copied = { rowCount: rows.length, postingCount, nextChunkKey, changes }
-  return { result: null, newRows: [], removedKeys, copied }
-}
-
-/** Those of the keys whose chunks are here. */
-async function keysAmong(
-  tables: OpenTables,
-  keys: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  if (keys.length === 0) return new Set()
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
-  const rows = await (await runWithKeys(tables.connection, sql, { keys })).getRows()
-  return new Set(rows.map(([key]) => BigInt(String(key))))
-}
-
-async function keysWithout(
-  tables: OpenTables,
-  kept: ReadonlySet<bigint>,
-): Promise<readonly bigint[]> {
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}`
-  const rows = (await tables.connection.runAndReadAll(sql)).getRows()
-  return rows.map(([key]) => BigInt(String(key))).filter((key) => !kept.has(key))
-}
-
-async function noteRevision(
-  { connection }: OpenTables,
-  { id }: KnowledgeBase,
-  revision: number,
-): Promise<void> {
-  await connection.run('UPDATE eider.storages SET revision = $2 WHERE knowledge_base_id = $1', [
-    id,
-    revision,
-  ])
+function newCopy(kind: CopyKind, revision: number): Copy {
+  const work = { writes: new SerialQueue(), touched: new Set<TouchedRows>() }
+  return { ...kind, ...work, revision, shape: null, refreshing: null, following: null }
 }
 
 function tooLarge({ name }: KnowledgeBase, { chunkCount }: RemoteState): AppError {
