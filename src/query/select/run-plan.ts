@@ -59,7 +59,7 @@ export async function runPlan(
  * came, so it finds all of a write or nothing of it, and what its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
-  requireCopies(plan, context.deps)
+  requireCopies({ plan }, context.deps)
   const { sql, isShort } = plan
   let current = bound
   for (let attempt = 1; ; attempt += 1) {

@@ -133,7 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
-    if (request.isDescribed !== true) requireCopies(prepared.plan, deps)
+    if (request.isDescribed !== true) requireCopies(prepared, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -214,9 +214,7 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  const prepared = await prepare(request, deps, signal)
-  requireCopies(prepared.plan, deps)
-  return bind(prepared, request)
+  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
 }
 
 async function prepare(

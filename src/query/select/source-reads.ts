@@ -271,9 +271,13 @@ export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<b
 }
 
 /** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
-export function requireCopies(plan: SelectPlan, { storages }: Pick<QueryDeps, 'storages'>): void {
-  const missing = knowledgeBasesOf(plan).find((kb) => !storages.isCopied(kb))
+export function requireCopies<T extends { readonly plan: SelectPlan }>(
+  planned: T,
+  { storages }: Pick<QueryDeps, 'storages'>,
+): T {
+  const missing = knowledgeBasesOf(planned.plan).find((kb) => !storages.isCopied(kb))
   if (missing !== undefined) throw withoutCopy(missing)
+  return planned
 }
 
 function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {

@@ -2,6 +2,7 @@
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
+import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type { RunRemote, StoragePlace, TouchedRows } from '../../core/domain/ports/storage-ports.ts'
 import type { ChunkRow, Incoming } from '../documents/chunk-rows.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
@@ -230,4 +231,10 @@ export async function allKeys(run: RunRemote, place: StoragePlace): Promise<read
 
 function keysOf(rows: Awaited<ReturnType<RunRemote>>): readonly bigint[] {
   return rows.map(([key]) => BigInt(key ?? 0))
+}
+
+export async function remoteCounts(run: RunRemote, place: StoragePlace): Promise<ContentCounts> {
+  const { chunks } = remoteTables(place)
+  const [row] = await run(`SELECT count(DISTINCT document_id), count(*) FROM ${chunks}`)
+  return { documents: Number(row?.[0]), chunks: Number(row?.[1]) }
 }

@@ -9,8 +9,8 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type {
   KnowledgeBaseStorages,
+  RemoteBegin,
   RemoteDatabases,
-  RemoteMode,
   RunRemote,
   StoragePlace,
   TouchedRows,
@@ -27,6 +27,7 @@ import {
   allKeys,
   incomingOf,
   type KeyedRows,
+  remoteCounts,
   removedSince,
   rowsSince,
   sendChange,
@@ -36,15 +37,14 @@ import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.
 import {
   createRemoteTables,
   dropRemoteTables,
-  enter,
+  OPENING,
   type RemoteState,
   remoteFailure,
   remoteState,
-  remoteTables,
+  requireExtension,
+  requireSmall,
 } from './remote-tables.ts'
 
-/** A copy of so many takes minutes and some gigabytes on disk. */
-const COPIED_CHUNKS_MAX = 500_000
 /** Other writers that may be faster, one after the other. */
 const ATTEMPTS_MAX = 20
 /** What others have written is here by then, also where nothing asks for it. */
@@ -60,6 +60,8 @@ interface Copy {
   revision: number
   /** Of a copy that has not all rows: what runs now needs these. */
   readonly touched: Set<TouchedRows>
+  /** When that was, on the clock of `performance.now()`. */
+  refreshedMs: number
   /** As which the tables here were prepared; null: not since the start. */
   shape: string | null
   /** Writes from here, one after the other. */
@@ -132,8 +134,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   /** Within the transaction that creates a knowledge base. */
   async note(connection: DuckDBConnection, id: number, kind: CopyKind): Promise<void> {
-    const sql = 'INSERT INTO eider.storages VALUES ($1, $2, $3, 0)'
-    await connection.run(sql, [id, kind.isOwner, kind.isCopied])
+    const values = [id, kind.isOwner, kind.isCopied]
+    await connection.run('INSERT INTO eider.storages VALUES ($1, $2, $3, 0)', values)
   }
 
   /** After its commit. */
@@ -149,7 +151,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   definitionOf(place: StoragePlace): Promise<string> {
     return this.#transaction(place, 'read', async (run) => {
-      await enter(run, place)
+      await requireExtension(run, place)
       return (await remoteState(run, place)).definition
     })
   }
@@ -166,6 +168,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
     const copy = this.#copies.get(kb.id)
     if (copy === undefined) return kb
+    if (isRecent(copy)) return this.#current(kb)
     await this.#refreshed(kb, copy)
     return this.#current(kb)
   }
@@ -187,21 +190,13 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
     if (this.isCopied(kb)) return
     const place = this.#placeOf(kb)
-    await this.#transaction(place, 'write', async (run) => {
-      await enter(run, place)
-      await indexRemote(run, place, definition)
-    })
+    await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
   }
 
   /** Of one without a copy, as its database counts them. */
   countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
     const place = this.#placeOf(kb)
-    return this.#transaction(place, 'read', async (run) => {
-      const [row] = await run(
-        `SELECT count(DISTINCT document_id), count(*) FROM ${remoteTables(place).chunks}`,
-      )
-      return { documents: Number(row?.[0]), chunks: Number(row?.[1]) }
-    })
+    return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
   }
 
   /** For statements of a search, each in a transaction of its own. */
@@ -209,11 +204,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (this.isCopied(kb)) return null
     const place = this.#placeOf(kb)
     const run: RunRemote = (sql, values) => {
-      return this.#transaction(place, 'read', async (own) => {
-        await enter(own, place)
-        await own(SEARCH_SETTINGS)
-        return own(sql, values)
-      })
+      return this.#transaction(place, 'read', (own) => own(sql, values))
     }
     return { place, run }
   }
@@ -230,10 +221,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
         const place = this.#placeOf(kb)
         const isStored =
           isNothing ||
-          (await this.#transaction(place, 'write', async (run) => {
-            await enter(run, place)
-            return sendChange(run, place, change)
-          }))
+          (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
         await this.#here().writeMarks(marks)
         return result
@@ -273,14 +261,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async #refresh(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'read', async (run) => {
-      await enter(run, place)
       const state = await remoteState(run, place)
-      if (!copy.isCopied) {
-        await this.#refreshTouched(kb, copy, { run, place, state })
-        return
-      }
+      if (!copy.isCopied) return this.#refreshTouched(kb, copy, { run, place, state })
       if (state.revision === copy.revision) return
-      if (state.chunkCount > COPIED_CHUNKS_MAX) throw tooLarge(kb, state)
+      requireSmall(kb, state)
       // A server that was restored from a backup is behind its copies: all rows come again.
       const isBehind = state.revision < copy.revision
       if (isBehind) await this.#emptied(kb)
@@ -321,6 +305,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     }
     copy.shape = shape
     copy.revision = state.revision
+    copy.refreshedMs = performance.now()
   }
 
   async #emptied(kb: KnowledgeBase): Promise<void> {
@@ -358,7 +343,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   async #transaction<T>(
     place: StoragePlace,
-    mode: RemoteMode,
+    mode: RemoteBegin['mode'],
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
     const { source } = place
@@ -367,7 +352,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       throw new AppError('invalid_database', `Database ${source.name} is read-only here: ${how}`)
     }
     if (this.#databases === null) throw new Error('the other databases are not connected')
-    return this.#databases.transaction(source, mode, this.#closing.signal, async (run) => {
+    const begin = { mode, opening: OPENING + (mode === 'read' ? SEARCH_SETTINGS : '') }
+    return this.#databases.transaction(source, begin, this.#closing.signal, async (run) => {
       try {
         return await work(run)
       } catch (error) {
@@ -392,14 +378,22 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 }
 
+/** Without a copy only the definition is of interest, and that may be a second old. */
+function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
+  return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+}
+
 type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
 
 function newCopy(kind: CopyKind, revision: number): Copy {
   const work = { writes: new SerialQueue(), touched: new Set<TouchedRows>() }
-  return { ...kind, ...work, revision, shape: null, refreshing: null, following: null }
-}
-
-function tooLarge({ name }: KnowledgeBase, { chunkCount }: RemoteState): AppError {
-  const what = `${name} has ${chunkCount} chunks in PostgreSQL, and at most ${COPIED_CHUNKS_MAX} are copied`
-  return new AppError('sql_too_costly', `${what}: divide it into several knowledge bases`)
+  return {
+    ...kind,
+    ...work,
+    revision,
+    refreshedMs: Number.NEGATIVE_INFINITY,
+    shape: null,
+    refreshing: null,
+    following: null,
+  }
 }

@@ -10,8 +10,12 @@ export type RunRemote = (
   values?: readonly SourceValue[],
 ) => Promise<readonly (readonly (string | null)[])[]>
 
-/** How a transaction may read and write. */
-export type RemoteMode = 'read' | 'write'
+/** What begins a transaction. */
+export interface RemoteBegin {
+  readonly mode: 'read' | 'write'
+  /** Statements that come with its beginning, in one round trip. */
+  readonly opening: string
+}
 
 /** A database that may hold knowledge bases. `sources/` implements it. */
 export interface RemoteDatabases {
@@ -22,7 +26,7 @@ export interface RemoteDatabases {
    */
   transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     signal: AbortSignal,
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T>
