@@ -135,7 +135,7 @@ function withChunks<T>(
 ): Promise<T> {
   return searches.reduce<() => Promise<T>>((inner, { knowledgeBase, chunks }) => {
     if (storages.isCopied(knowledgeBase)) return inner
-    const rows = { ids: [], keys: chunks.map(({ key }) => key) }
+    const rows = { ids: [], keys: chunks.map(({ key }) => key), areFound: true }
     return () => storages.withRows(knowledgeBase, rows, inner)
   }, work)()
 }

@@ -2,6 +2,9 @@
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
+import type { ChunkRow } from '../documents/chunk-rows.ts'
 import {
   type OpenTables,
   replaceChunkRows,
@@ -9,7 +12,81 @@ import {
   vectorsOfRows,
 } from '../documents/write-chunk-rows.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
-import type { KeyedRows } from './remote-rows.ts'
+import { type KeyedRows, keyedRows } from './remote-rows.ts'
+import type { RemoteState } from './remote-tables.ts'
+
+/** What others have written is here by then, also where nothing asks for it. */
+export const POLL_MS = 1000
+
+export const NO_ROWS: KeyedRows = { keys: [], rows: [] }
+
+/** What is known of one knowledge base that another database holds. */
+export interface Copy {
+  readonly isOwner: boolean
+  /** False: only rows that were needed are here, and searches run in PostgreSQL. */
+  readonly isCopied: boolean
+  /** Of the rows there when they were copied last. */
+  revision: number
+  /** Where not all rows are here: what runs now needs these. */
+  readonly touched: Set<TouchedRows>
+  /** Where not all rows are here: those that searches have brought along. */
+  readonly found: FoundRows
+  /** As it was read last, where not all rows are here; null: not since the start. */
+  state: RemoteState | null
+  /** When that was, on the clock of `performance.now()`. */
+  refreshedMs: number
+  /** Writes from here, one after the other. */
+  readonly writes: SerialQueue
+  refreshing: Promise<void> | null
+  /** Begins when that is over, for those who came while it was reading. */
+  following: Promise<void> | null
+}
+
+export type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
+
+export function newCopy(kind: CopyKind, revision: number): Copy {
+  return {
+    ...kind,
+    revision,
+    touched: new Set(),
+    found: new FoundRows(),
+    state: null,
+    refreshedMs: Number.NEGATIVE_INFINITY,
+    writes: new SerialQueue(),
+    refreshing: null,
+    following: null,
+  }
+}
+
+/** Without a copy only the definition is of interest, and that may be a second old. */
+export function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
+  return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+}
+
+/** What the tables here must be prepared for. */
+export function shapeOf({ columns, dimensions, nextChunkKey }: RemoteState) {
+  return { columns, dimensions, nextChunkKey }
+}
+
+const FOUND_ROWS_MAX = 2000
+
+/** The rows of the last searches, so that they are not fetched a second time. */
+class FoundRows {
+  readonly #rows = new LruMap<bigint, ChunkRow>({ sizeMax: FOUND_ROWS_MAX })
+
+  /** @param found as the server sent them */
+  add(found: Parameters<typeof keyedRows>[0], state: RemoteState | null): void {
+    if (state === null) return
+    const { keys, rows } = keyedRows(found, state.columns)
+    for (const [index, row] of rows.entries()) this.#rows.set(keys[index] ?? 0n, row)
+  }
+
+  /** null: not all of them are known. */
+  of(keys: readonly bigint[]): KeyedRows | null {
+    const rows = keys.flatMap((key) => this.#rows.get(key) ?? [])
+    return rows.length === keys.length ? { keys, rows } : null
+  }
+}
 
 /** Keys of chunks that are gone; or, where too much has happened, all that are not. */
 export type Gone = readonly bigint[] | { readonly allBut: ReadonlySet<bigint> }

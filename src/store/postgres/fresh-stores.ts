@@ -20,15 +20,19 @@ type Touch = (first: unknown) => TouchedRows
 type Needs = 'nothing' | 'everything' | 'counts' | 'documents' | 'chunks' | Touch
 
 const NO_ROWS: TouchedRows = { ids: [], keys: [] }
-// Each knows what its methods are called with.
+// Its methods are called with an id.
 const idOf: Touch = (id) => ({ ...NO_ROWS, ids: [id as string] })
+// With ids.
 const idsOf: Touch = (ids) => ({ ...NO_ROWS, ids: ids as readonly string[] })
+// With keys.
 const keysOf: Touch = (keys) => ({ ...NO_ROWS, keys: keys as readonly bigint[] })
 const documentsOf: Touch = (documents) => {
+  // As `DocumentStore` says.
   const all = documents as readonly EmbeddedDocument[]
   return { ...NO_ROWS, ids: all.map(({ document }) => document.id.toWellFormed()) }
 }
 const changesOf: Touch = (changes) => {
+  // As `ChunkStore` says.
   const all = changes as readonly Partial<ChunkChange & DocumentChange>[]
   const ids = all.flatMap(({ documentId = null }) => documentId?.toWellFormed() ?? [])
   return { ids, keys: all.flatMap(({ chunkKey = null }) => chunkKey ?? []) }

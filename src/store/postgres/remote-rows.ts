@@ -114,7 +114,7 @@ export interface KeyedRows {
   readonly rows: readonly ChunkRow[]
 }
 
-const ROW_COLUMNS = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
+export const ROW_COLUMNS = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
   vector, terms, frequencies, term_count, language`
 
 /** These rows, as far as they are there. */
@@ -153,7 +153,8 @@ export async function* rowsSince(
   }
 }
 
-function keyedRows(
+/** @param found rows of `ROW_COLUMNS` */
+export function keyedRows(
   found: Awaited<ReturnType<RunRemote>>,
   columns: RemoteState['columns'],
 ): KeyedRows {

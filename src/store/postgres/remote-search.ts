@@ -13,12 +13,14 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { numbersOf } from './remote-rows.ts'
+import { numbersOf, ROW_COLUMNS } from './remote-rows.ts'
 import { BASES, remoteTables } from './remote-tables.ts'
 
 export interface RemotePlace {
   readonly place: StoragePlace
   readonly run: RunRemote
+  /** Takes the rows of chunks that were found. */
+  found(rows: Awaited<ReturnType<RunRemote>>): void
 }
 
 interface RemoteQuery extends RemotePlace {
@@ -72,11 +74,17 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
   if (keywordSearch === undefined) {
     return { neighbours: await nearestOf(query, queryVector), isCurrent }
   }
-  const { neighbours, keywordHits } = await hybridOf(query, keywordSearch, queryVector)
+  const { neighbours, keywordHits } = await hybridOf(query, {
+    keywordSearch,
+    vector: queryVector,
+  })
   const feedback: NearestFound['feedback'] = {
     vectorsOf: (keys) => vectorsOf(query, keys),
     async searchBy(vector) {
-      const { neighbours: near, keywordHits: hits } = await hybridOf(query, keywordSearch, vector)
+      const { neighbours: near, keywordHits: hits } = await hybridOf(query, {
+        keywordSearch,
+        vector,
+      })
       const known = new Set(near.map(({ key }) => key))
       const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
       const measured = await distancesOf(query, others, vector)
@@ -119,14 +127,18 @@ class Statement {
 /** More than are wanted, among which rounding may decide. */
 const EXTRA = 16
 
-/** A row of an answer that begins with `chunk_key, distance, vector`. */
+/** A row of an answer that begins with `ROW_COLUMNS, distance`. */
 interface FoundRow extends NearestChunk {
   readonly vector: Float32Array
 }
 
-function foundRow([key, distance, vector]: readonly (string | null)[]): FoundRow {
-  const own = Float32Array.from(numbersOf(vector), Number)
-  return { key: BigInt(key ?? 0), distance: Number(distance), vector: own }
+const VECTOR_PLACE = ROW_COLUMNS.split(',').findIndex((name) => name.trim() === 'vector')
+/** Of the column after those of a row. */
+const DISTANCE_PLACE = ROW_COLUMNS.split(',').length
+
+function foundRow(row: readonly (string | null)[]): FoundRow {
+  const vector = Float32Array.from(numbersOf(row[VECTOR_PLACE]), Number)
+  return { key: BigInt(row[0] ?? 0), distance: Number(row[DISTANCE_PLACE]), vector }
 }
 
 /**
@@ -159,22 +171,70 @@ async function nearestOf(
   const { place, search, run } = query
   const statement = new Statement(search.condition)
   const fetched = search.count + extra
-  const sql = `SELECT chunk_key, vector <=> ${statement.vector(vector)} AS distance, vector
+  const sql = `SELECT ${ROW_COLUMNS}, vector <=> ${statement.vector(vector)} AS distance
     FROM ${remoteTables(place).chunks} WHERE ${statement.where}
     ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES`
-  const found = (await run(sql, statement.values)).map(foundRow)
-  return exactlyNearest(query, found, vector, fetched) ?? nearestOf(query, vector, extra * 4)
+  const rows = await run(sql, statement.values)
+  query.found(rows)
+  const nearest = exactlyNearest(query, rows.map(foundRow), vector, fetched)
+  return nearest ?? nearestOf(query, vector, extra * 4)
+}
+
+interface HybridQuery {
+  readonly keywordSearch: KeywordSearch
+  readonly vector: Float32Array
+  /** So many of the best hits are wanted. */
+  readonly hitCount?: number
+  readonly extra?: number
 }
 
 async function hybridOf(
   query: RemoteQuery,
-  keywordSearch: KeywordSearch,
-  vector: Float32Array,
-  count = keywordSearch.count,
-  extra = EXTRA,
+  hybrid: HybridQuery,
 ): Promise<{ readonly neighbours: readonly NearestChunk[]; readonly keywordHits: KeywordHits }> {
-  const { place, search, run, measure } = query
+  const { search, run, measure } = query
+  const { vector, keywordSearch, hitCount = keywordSearch.count, extra = EXTRA } = hybrid
   const fetched = search.count + extra
+  const statement = hybridStatement(query, { ...hybrid, hitCount, fetched })
+  const rows = await run(statement.sql, statement.values)
+  query.found(rows)
+  const found = rows.map((row) => {
+    const [score, isBest, isNear, bound] = row.slice(DISTANCE_PLACE + 1)
+    const is = { isBest: isBest === 't', isNear: isNear === 't' }
+    return { ...foundRow(row), ...is, score: Number(score), bound: Number(bound) }
+  })
+  const near = found.filter(({ isNear }) => isNear)
+  const neighbours = exactlyNearest(query, near, vector, fetched)
+  if (neighbours === null) return hybridOf(query, { ...hybrid, extra: extra * 4 })
+  const known = new Map(found.map((one) => [one.key, one]))
+  const best = found.filter(({ isBest }) => isBest).sort((one, other) => other.score - one.score)
+  const keywordHits: KeywordHits = {
+    best: best.map(({ key, score }) => ({ key, score })),
+    scoreBound: found[0]?.bound ?? 0,
+    scoresOf: (asked) => asked.map((key) => known.get(key)?.score ?? 0),
+    async bestOf(more) {
+      return (await hybridOf(query, { ...hybrid, hitCount: more })).keywordHits.best
+    },
+    async distancesOf(asked) {
+      const here = asked.flatMap((key) => known.get(key) ?? [])
+      const others = asked.filter((key) => !known.has(key))
+      const measured = here.map(({ key, vector: own }) => ({ key, distance: measure(own, vector) }))
+      return [...measured, ...(await distancesOf(query, others, vector))]
+    },
+  }
+  return { neighbours, keywordHits }
+}
+
+/** The nearest and the best hits, each with its distance and its score, and what no score reaches. */
+function hybridStatement(
+  { place, search }: RemoteQuery,
+  {
+    keywordSearch,
+    vector,
+    hitCount,
+    fetched,
+  }: HybridQuery & { readonly hitCount: number; readonly fetched: number },
+): { readonly sql: string; readonly values: readonly SourceValue[] } {
   const { chunks, terms } = remoteTables(place)
   const statement = new Statement(search.condition)
   const { keys, counts } = keywordSearch.terms
@@ -185,6 +245,7 @@ async function hybridOf(
   const { k1, b, scoreDigits } = BM25
   const saturation = `p.frequency + ${k1} * (${1 - b} + ${b} * c.term_count / w.mean)`
   const rounded = (value: string) => `round((${value})::numeric, ${scoreDigits})::float8`
+  const columns = ROW_COLUMNS.split(',').map((name) => `c.${name.trim()}`)
   const sql = `WITH weights AS (
       SELECT q.term, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
           (s.chunk_count - coalesce(t.chunk_count, 0) + 0.5::float8)
@@ -197,10 +258,10 @@ async function hybridOf(
           CROSS JOIN LATERAL unnest(c.terms, c.frequencies) AS p(term, frequency)
           JOIN weights AS w ON w.term = p.term
         GROUP BY c.chunk_key),
-    best AS (SELECT * FROM hits ORDER BY score DESC FETCH FIRST ${count} ROWS WITH TIES),
+    best AS (SELECT * FROM hits ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
     near AS (SELECT chunk_key, vector <=> ${near} AS distance FROM ${chunks}
       WHERE ${statement.where} ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES)
-    SELECT c.chunk_key, c.vector <=> ${near} AS distance, c.vector, coalesce(h.score, 0),
+    SELECT ${columns.join(', ')}, c.vector <=> ${near} AS distance, coalesce(h.score, 0),
         b.chunk_key IS NOT NULL, n.chunk_key IS NOT NULL,
         (SELECT ${rounded(`sum(weight) * ${k1 + 1}`)} FROM weights)
       FROM ${chunks} AS c LEFT JOIN hits AS h ON h.chunk_key = c.chunk_key
@@ -208,33 +269,7 @@ async function hybridOf(
         LEFT JOIN near AS n ON n.chunk_key = c.chunk_key
       WHERE c.chunk_key IN (SELECT chunk_key FROM best UNION SELECT chunk_key FROM near)
       ORDER BY distance`
-  const rows = await run(sql, statement.values)
-  const found = rows.map((row) => ({
-    ...foundRow(row),
-    score: Number(row[3]),
-    isBest: row[4] === 't',
-    isNear: row[5] === 't',
-  }))
-  const nearRows = found.filter(({ isNear }) => isNear)
-  const neighbours = exactlyNearest(query, nearRows, vector, fetched)
-  if (neighbours === null) return hybridOf(query, keywordSearch, vector, count, extra * 4)
-  const known = new Map(found.map((one) => [one.key, one]))
-  const best = found.filter(({ isBest }) => isBest).sort((one, other) => other.score - one.score)
-  const keywordHits: KeywordHits = {
-    best: best.map(({ key, score }) => ({ key, score })),
-    scoreBound: Number(rows[0]?.[6] ?? 0),
-    scoresOf: (asked) => asked.map((key) => known.get(key)?.score ?? 0),
-    async bestOf(more) {
-      return (await hybridOf(query, keywordSearch, vector, more)).keywordHits.best
-    },
-    async distancesOf(asked) {
-      const here = asked.flatMap((key) => known.get(key) ?? [])
-      const others = asked.filter((key) => !known.has(key))
-      const measured = here.map(({ key, vector: own }) => ({ key, distance: measure(own, vector) }))
-      return [...measured, ...(await distancesOf(query, others, vector))]
-    },
-  }
-  return { neighbours, keywordHits }
+  return { sql, values: statement.values }
 }
 
 async function distancesOf(

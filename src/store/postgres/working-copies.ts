@@ -16,13 +16,25 @@ import type {
   TouchedRows,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
 import type { ComputedWrite, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { removeChunkRows } from '../documents/write-chunk-rows.ts'
-import { copiedRows, type Gone, keysOfTouched, keysWithout, noteRevision } from './copied-rows.ts'
+import {
+  type Copy,
+  type CopyKind,
+  copiedRows,
+  type Gone,
+  isRecent,
+  keysOfTouched,
+  keysWithout,
+  NO_ROWS,
+  newCopy,
+  noteRevision,
+  POLL_MS,
+  shapeOf,
+} from './copied-rows.ts'
 import {
   allKeys,
   incomingOf,
@@ -47,30 +59,6 @@ import {
 
 /** Other writers that may be faster, one after the other. */
 const ATTEMPTS_MAX = 20
-/** What others have written is here by then, also where nothing asks for it. */
-const POLL_MS = 1000
-
-const NO_ROWS: KeyedRows = { keys: [], rows: [] }
-
-interface Copy {
-  readonly isOwner: boolean
-  /** False: only rows that were needed are here, and searches run in PostgreSQL. */
-  readonly isCopied: boolean
-  /** Of the rows there when they were copied last. */
-  revision: number
-  /** Of a copy that has not all rows: what runs now needs these. */
-  readonly touched: Set<TouchedRows>
-  /** When that was, on the clock of `performance.now()`. */
-  refreshedMs: number
-  /** As which the tables here were prepared; null: not since the start. */
-  shape: string | null
-  /** Writes from here, one after the other. */
-  readonly writes: SerialQueue
-  refreshing: Promise<void> | null
-  /** Begins when that is over, for those who came while it was reading. */
-  following: Promise<void> | null
-}
-
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
   readonly #copies = new Map<number, Copy>()
@@ -179,6 +167,9 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     work: (kb: KnowledgeBase) => Promise<T>,
   ): Promise<T> {
     const copy = this.#copies.get(kb.id)
+    if (rows.areFound === true && copy !== undefined && (await this.#copyFound(kb, copy, rows))) {
+      return work(this.#current(kb))
+    }
     copy?.touched.add(rows)
     try {
       return await work(await this.fresh(kb))
@@ -203,10 +194,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   remoteOf(kb: KnowledgeBase): RemotePlace | null {
     if (this.isCopied(kb)) return null
     const place = this.#placeOf(kb)
+    const copy = this.#copies.get(kb.id)
     const run: RunRemote = (sql, values) => {
       return this.#transaction(place, 'read', (own) => own(sql, values))
     }
-    return { place, run }
+    return { place, run, found: (rows) => copy?.found.add(rows, copy.state) }
   }
 
   async store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T> {
@@ -223,6 +215,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
           isNothing ||
           (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
+        // What was written may have brought other columns.
+        copy.refreshedMs = Number.NEGATIVE_INFINITY
         await this.#here().writeMarks(marks)
         return result
       }
@@ -279,31 +273,38 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
+  /** What a search has brought along. @returns false where that is not all of it any more */
+  async #copyFound(kb: KnowledgeBase, { state, found }: Copy, { keys }: TouchedRows) {
+    const batch = found.of(keys)
+    if (batch === null || state === null) return false
+    await this.#here().copyHere(kb, incomingOf(state), (tables) => {
+      return copiedRows(tables, batch, [], state.nextChunkKey)
+    })
+    return true
+  }
+
   /** The rows that what runs now needs. */
   async #refreshTouched(
     kb: KnowledgeBase,
     copy: Copy,
     { run, place, state }: { run: RunRemote; place: StoragePlace; state: RemoteState },
   ): Promise<void> {
-    const isFirst = copy.shape === null
     const touched = {
       ids: [...copy.touched].flatMap(({ ids }) => ids),
       keys: [...copy.touched].flatMap(({ keys }) => keys),
     }
-    const { columns, dimensions, nextChunkKey } = state
-    const shape = JSON.stringify([columns, dimensions, nextChunkKey])
     const isNothing = touched.ids.length + touched.keys.length === 0
-    if (isFirst) await this.#emptied(kb)
-    if (!isNothing || shape !== copy.shape) {
+    if (copy.state === null) await this.#emptied(kb)
+    if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
       const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
       await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
         const there = isNothing ? [] : await keysOfTouched(tables, touched)
         const gone = there.filter((key) => !came.has(key))
-        return copiedRows(tables, batch, gone, nextChunkKey)
+        return copiedRows(tables, batch, gone, state.nextChunkKey)
       })
     }
-    copy.shape = shape
+    copy.state = state
     copy.revision = state.revision
     copy.refreshedMs = performance.now()
   }
@@ -375,25 +376,5 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   #here(): StoredChunks {
     if (this.#chunks === null) throw new Error('the copies have no place')
     return this.#chunks
-  }
-}
-
-/** Without a copy only the definition is of interest, and that may be a second old. */
-function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
-  return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
-}
-
-type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
-
-function newCopy(kind: CopyKind, revision: number): Copy {
-  const work = { writes: new SerialQueue(), touched: new Set<TouchedRows>() }
-  return {
-    ...kind,
-    ...work,
-    revision,
-    refreshedMs: Number.NEGATIVE_INFINITY,
-    shape: null,
-    refreshing: null,
-    following: null,
   }
 }

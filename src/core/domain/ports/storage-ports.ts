@@ -44,6 +44,8 @@ export interface TouchedRows {
   readonly ids: readonly string[]
   /** Of chunks. */
   readonly keys: readonly bigint[]
+  /** A search has just found these chunks. */
+  readonly areFound?: boolean
 }
 
 /** Where knowledge bases are stored, for creating, attaching and dropping them. */
