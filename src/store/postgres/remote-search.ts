@@ -31,9 +31,12 @@ interface RemoteQuery extends RemotePlace {
 /** The distance of two vectors to the last bit as here, since PostgreSQL rounds in another way. */
 type Measure = (one: Float32Array, other: Float32Array) => number
 
-/** With an index, PostgreSQL scans on until enough rows meet the conditions, in the right order. */
+/**
+ * With an index, PostgreSQL scans on until enough rows meet the conditions, in the right order. Compiling a statement takes
+ * longer than running it.
+ */
 export const SEARCH_SETTINGS = `SET LOCAL hnsw.iterative_scan = strict_order;
-  SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100`
+  SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100; SET LOCAL jit = off`
 
 /** Searches, and what metrics ask of them. */
 type SearchPort = NearestChunks & {
@@ -254,9 +257,9 @@ function hybridStatement(
           ${BASES} AS s WHERE s.name = ${table}),
     hits AS MATERIALIZED (
       SELECT c.chunk_key, ${rounded(`sum(w.weight * p.frequency * ${k1 + 1} / (${saturation}))`)} AS score
-        FROM (SELECT * FROM ${chunks} WHERE terms && ${wanted} AND (${statement.where})) AS c
-          CROSS JOIN LATERAL unnest(c.terms, c.frequencies) AS p(term, frequency)
-          JOIN weights AS w ON w.term = p.term
+        FROM ${chunks} AS c CROSS JOIN weights AS w CROSS JOIN LATERAL
+          (SELECT c.frequencies[array_position(c.terms, w.term)] AS frequency) AS p
+        WHERE c.terms && ${wanted} AND (${statement.where}) AND p.frequency IS NOT NULL
         GROUP BY c.chunk_key),
     best AS (SELECT * FROM hits ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
     near AS (SELECT chunk_key, vector <=> ${near} AS distance FROM ${chunks}
