@@ -1,5 +1,5 @@
-/** `npm run bench [-- --only a,b] [--quick | --full] [--against <folder>]`: runs the scenarios one after the other and prints a table of each. */
-import { availableParallelism } from 'node:os'
+/** Runs the scenarios one after the other and prints a table of each. */
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compared } from './compared-checkouts.ts'
@@ -75,16 +75,11 @@ const SCENARIOS: readonly Scenario[] = [
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      full: { type: 'boolean', default: false },
-      against: { type: 'string' },
-      markdown: { type: 'boolean', default: false },
-      plot: { type: 'string' },
-    },
-  })
+  const values = givenOptions()
+  if (values === null || values.help) {
+    console.log(usage())
+    return values === null ? 2 : 0
+  }
   const size = values.quick ? 'quick' : values.full ? 'full' : 'normal'
   const wanted = values.only?.split(',') ?? usual()
   const unknown = wanted.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name))
@@ -93,8 +88,7 @@ async function main(): Promise<number> {
     console.error(`No scenario ${unknown.join(', ')}; there are ${names}`)
     return 2
   }
-  const cores = availableParallelism()
-  console.log(`Bun ${Bun.version}, ${process.platform} ${process.arch}, ${cores} cores, ${size}`)
+  console.log(`Commit ${commit()}; ${machine()}; sizes: ${size}`)
   const chosen = SCENARIOS.filter((scenario) => wanted.includes(scenario.name))
   const run: Run = {
     size,
@@ -107,6 +101,42 @@ async function main(): Promise<number> {
   return failures === 0 ? 0 : 1
 }
 
+/** null: they are wrong, and what is wrong has been printed. */
+function givenOptions() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string' },
+        quick: { type: 'boolean', default: false },
+        full: { type: 'boolean', default: false },
+        against: { type: 'string' },
+        markdown: { type: 'boolean', default: false },
+        plot: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    return null
+  }
+}
+
+function usage(): string {
+  const names = SCENARIOS.map(({ name, title, onlyWhenNamed }) => {
+    return `  ${name.padEnd(16)}${title}${onlyWhenNamed === true ? ' (only when named)' : ''}`
+  })
+  return `npm run bench -- [options]
+
+  --only a,b          run these scenarios
+  --quick, --full     small or large sizes
+  --against <folder>  measure another checkout beside this one
+  --markdown          print Markdown tables
+  --plot <file>       write the plot of growth as SVG
+
+Scenarios:
+${names.join('\n')}`
+}
+
 interface Run {
   readonly size: BenchSize
   /** Of another checkout; null: none is compared. */
@@ -116,18 +146,31 @@ interface Run {
   readonly plot: string | null
 }
 
+function commit(): string {
+  const git = Bun.spawnSync(['git', 'rev-parse', '--short', 'HEAD'], { stderr: 'ignore' })
+  return git.success ? git.stdout.toString().trim() : 'unknown'
+}
+
+function machine(): string {
+  const model = cpus()[0]?.model ?? process.arch
+  const gigabytes = Math.round(totalmem() / 1024 ** 3)
+  return `${availableParallelism()} cores (${model}), ${gigabytes} GB, ${process.platform}; Bun ${Bun.version}`
+}
+
 function usual(): readonly string[] {
   return SCENARIOS.filter(({ onlyWhenNamed }) => onlyWhenNamed !== true).map(({ name }) => name)
 }
 
 /** A scenario that fails says so and does not keep the others from running. */
 async function runScenario(scenario: Scenario, run: Run): Promise<boolean> {
-  console.log(`\n${scenario.name}: ${scenario.title}\n`)
+  const { name, title } = scenario
+  console.log(run.isMarkdown ? `\n### \`${name}\`: ${title}\n` : `\n${name}: ${title}\n`)
   const startedAt = performance.now()
   try {
     const [measures, others] = await measured(scenario, run)
     console.log(printedTable(measureRows(measures, others), run.isMarkdown))
-    console.log(`\n  took ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
+    if (!run.isMarkdown) console.log(`\n  took ${seconds} s`)
     if (scenario === growth && run.plot !== null) {
       await Bun.write(run.plot, growthPlot(measures, others))
     }

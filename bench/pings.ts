@@ -7,7 +7,7 @@ const STARTING_MS = 300
 export interface Pings {
   /** Their latencies in milliseconds, ascending. */
   stop(): Promise<readonly number[]>
-  /** Ends the process, whatever has happened. */
+  /** Ends the process in every case. */
   end(): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 /** What a process and its children have taken of the processor, which says more than time does on a shared machine. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Of /proc/<pid>/stat, whatever the kernel's own tick is. */
+/** The unit of /proc/<pid>/stat, independent of the kernel's own tick. */
 const TICK_MS = 10
 
 interface ProcessTimes {

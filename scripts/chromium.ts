@@ -20,7 +20,7 @@ export async function startChromium({ slowMo = 0 } = {}): Promise<Browser> {
   if (chromiumPath === undefined) {
     throw new Error('There is no Chromium here: install one, or name it in CHROMIUM')
   }
-  // Tests run as root where there is nobody else, as in CI.
+  // Tests run as root where no other user exists, as in CI.
   return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'], slowMo })
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What npm links as `eider`: Node starts the program with the Bun that is installed beside it, so that no Bun is needed
- * on the PATH. It ends as the program ends.
+ * npm links this as `eider`: Node starts the program with the Bun of the package, so that the PATH needs none, and exits
+ * as the program does.
  */
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -14,8 +14,11 @@ if (!process.exitCode) {
     dirname(createRequire(import.meta.url).resolve('bun/package.json')),
     'bin/bun.exe',
   )
-  const program = join(dirname(fileURLToPath(import.meta.url)), '../src/eider.ts')
-  const child = spawn(bun, [program, ...process.argv.slice(2)], {
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+  // Bun would read these of the current folder: a bunfig.toml can run code, and a .env can send the key to another server.
+  const options = ['--no-env-file', `--config=${join(root, 'bunfig.toml')}`]
+  const program = [...options, join(root, 'src/eider.ts')]
+  const child = spawn(bun, [...program, ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { UV_THREADPOOL_SIZE: '16', ...process.env },
   })

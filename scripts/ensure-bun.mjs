@@ -1,6 +1,6 @@
 /**
- * Finishes bun's own installation where install scripts were blocked: `node_modules/bun` then holds a stub of some
- * hundred bytes, while the real program lies in its platform package. Runs under Node and under Bun.
+ * Finishes Bun's installation if install scripts were blocked: `node_modules/bun` is then a stub of a few hundred bytes,
+ * and the real program is in its platform package. Works under Node and Bun.
  */
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'

@@ -12,7 +12,7 @@ const PROJECT = 'mindsdb'
 const HOSTILE_NAME = '<img src=x onerror=alert(1)> \u202Eשלום "q" %2F&?#'
 const LONG_WORD = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(4)
 
-/** Views of a server that holds nothing yet, beside one empty knowledge base and an agent that nobody asked. */
+/** Views of a server without data, except an empty knowledge base and an agent without questions. */
 export async function emptyViews(baseUrl: string): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
   const empty = { project: PROJECT, name: 'empty' }
@@ -43,7 +43,7 @@ export async function fullViews(
   ]
 }
 
-/** Views of a project in which whatever has a name has one that is made to break out of the page, to turn it, or to widen it. */
+/** Views of a project in which every name tries to break out of the page, to reverse its text, or to widen it. */
 export async function hostileViews(baseUrl: string): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
   const place = { project: HOSTILE_NAME, name: HOSTILE_NAME }

@@ -15,7 +15,7 @@ export interface ReadmeLimits {
   readonly filesMax: number
   /** Longer files are cut here. */
   readonly charsMax: number
-  /** Packages that come before all others, whatever else is installed. */
+  /** Packages that come before all others, in any installation. */
   readonly first?: readonly string[]
 }
 

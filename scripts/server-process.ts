@@ -1,6 +1,10 @@
-/** A server of its own for the demo and the benchmarks: started as a user starts it, spoken to over HTTP only. */
+/**
+ * Starts a server as a user does, for the demo, benchmarks and tests, which use it over HTTP only. BUILT_FILE in the
+ * environment names the built file to start instead, in an empty folder and with nothing else in its environment.
+ */
+import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 export interface ServerProcess {
   readonly baseUrl: string
@@ -29,14 +33,13 @@ const OWN_ROOT = join(import.meta.dir, '..')
 /** @throws Error with the server's last lines when it ends, or is not ready within a minute */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const port = options.port ?? (await freePort())
-  const root = options.root ?? OWN_ROOT
+  const { command, cwd, inherited } = programOf(options)
   const startedAt = performance.now()
   // Without a supervisor, so that this is the process whose memory is measured.
-  const child = Bun.spawn([process.execPath, join(root, 'src/main.ts'), '--no-supervisor'], {
-    cwd: root,
+  const child = Bun.spawn([...command, '--no-supervisor'], {
+    cwd,
     env: {
-      ...inheritedEnvironment(),
-      UV_THREADPOOL_SIZE: '16',
+      ...inherited,
       EIDER_HOST: '127.0.0.1',
       EIDER_PORT: String(port),
       EIDER_DATA_DIR: options.dataDirectory,
@@ -60,6 +63,17 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   }
   const startMs = performance.now() - startedAt
   return { baseUrl, pid: child.pid, startMs, stop: () => stop(child, lines) }
+}
+
+function programOf({ root = OWN_ROOT }: ServerOptions) {
+  const file = process.env.BUILT_FILE
+  if (file === undefined) {
+    const inherited = { ...inheritedEnvironment(), UV_THREADPOOL_SIZE: '16' }
+    return { command: [process.execPath, join(root, 'src/main.ts')], cwd: root, inherited }
+  }
+  // One cache beside the file serves all servers.
+  const inherited = { HOME: dirname(file), PATH: process.env.PATH }
+  return { command: [file, 'serve'], cwd: mkdtempSync(join(dirname(file), 'empty-')), inherited }
 }
 
 /** Stops the server after `work`, however that ends. Where both fail, the message tells both. */

@@ -1,10 +1,22 @@
 /**
- * Runs after `npm ci`: removes from node_modules what a server on this machine never reads, and says what that saves.
- * Runs under Node and under Bun; `npm run slim -- --dry-run` only tells.
+ * Runs after `npm ci`: removes files from node_modules that a server on this machine never reads, and reports the savings.
+ * Works under Node and Bun; `npm run slim -- --dry-run` only reports.
  */
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+/** Entries in package folders that Eider does not load: other vocabularies and builds, programs, tests, manuals. */
+const UNUSED = [
+  ['js-tiktoken/dist', /^index\.c?js$/],
+  ['js-tiktoken/dist/ranks', /^(?!cl100k_base\.).*\.c?js$/],
+  ['swagger-ui-dist', /es-bundle/],
+  ['openai', /^src$/],
+  ['@anthropic-ai/sdk', /^src$/],
+  ['@mixmark-io/domino', /^test$/],
+  ['binaryen', /^bin$/],
+  ['bun-types', /^docs$/],
+]
 
 const args = process.argv.slice(2)
 const isDryRun = args.includes('--dry-run')
@@ -14,31 +26,32 @@ process.exitCode = slim(join(root, 'node_modules'), join(root, 'package.json'))
 
 function slim(modules, manifest) {
   if (!isFolder(modules)) {
-    console.error(`There is no ${modules}: npm ci --omit=dev comes first`)
+    console.error(`There is no ${modules}: run npm ci --omit=dev first`)
     return 1
   }
   const development = developmentPackages(modules, manifest)
   const parts = [
     ['ONNX Runtime of other systems', otherSystems(modules)],
+    ['source maps and others that Eider does not load', unusedFiles(modules)],
     ['TypeScript and type packages', development.length === 0 ? typePackages(modules) : []],
   ]
   let savedBytes = 0
-  for (const [what, folders] of parts) {
-    const bytes = folders.reduce((sum, folder) => sum + sizeOf(folder), 0)
+  for (const [what, paths] of parts) {
+    const bytes = paths.reduce((sum, path) => sum + sizeOf(path), 0)
     savedBytes += bytes
-    if (!isDryRun) for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-    if (folders.length > 0) console.log(`${megabytes(bytes)}  ${what}`)
+    if (!isDryRun) for (const path of paths) rmSync(path, { recursive: true, force: true })
+    if (paths.length > 0) console.log(`${megabytes(bytes)}  ${what}`)
   }
   const done = isDryRun ? 'would be saved' : 'saved'
   console.log(`${megabytes(savedBytes)}  ${done}`)
   if (development.length > 0) {
     const found = `${development.slice(0, 3).join(', ')}${development.length > 3 ? ', …' : ''}`
-    console.log(`Packages for development stay (${found}): without them after npm ci --omit=dev`)
+    console.log(`Development packages stay (${found}); npm ci --omit=dev leaves them out`)
   }
   return 0
 }
 
-/** Packages that only development needs, other than those that others bring along anyway. */
+/** Installed packages that only development needs. Type packages come with others anyway. */
 function developmentPackages(modules, manifest) {
   const { devDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'))
   return Object.keys(devDependencies).filter((name) => {
@@ -46,7 +59,7 @@ function developmentPackages(modules, manifest) {
   })
 }
 
-/** Nothing where this system has no folder of its own. */
+/** Nothing if this system has no folder of its own. */
 function otherSystems(modules) {
   const binaries = join(modules, 'onnxruntime-node', 'bin')
   return folders(binaries).flatMap((version) => {
@@ -59,7 +72,24 @@ function otherSystems(modules) {
   })
 }
 
-/** Read by compilers, which a server has none of. */
+function unusedFiles(modules) {
+  const unused = UNUSED.flatMap(([name, pattern]) => {
+    const folder = join(modules, name)
+    return entriesOf(folder)
+      .filter((entry) => pattern.test(entry.name))
+      .map((entry) => join(folder, entry.name))
+  })
+  const maps = entriesOf(modules, { recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.map'))
+    .map((entry) => join(entry.parentPath, entry.name))
+  return [...unused, ...maps.filter((path) => !unused.some((one) => path.startsWith(one)))]
+}
+
+function entriesOf(folder, options = {}) {
+  return isFolder(folder) ? readdirSync(folder, { ...options, withFileTypes: true }) : []
+}
+
+/** Only compilers read these. */
 function typePackages(modules) {
   return ['typescript', '@typescript', 'bun-types', '@types']
     .map((name) => join(modules, name))
@@ -71,20 +101,19 @@ function isTypePackage(name) {
 }
 
 function folders(folder) {
-  return isFolder(folder)
-    ? readdirSync(folder)
-        .map((name) => join(folder, name))
-        .filter(isFolder)
-    : []
+  return entriesOf(folder)
+    .map((entry) => join(folder, entry.name))
+    .filter(isFolder)
 }
 
-/** A link to a folder is none: what it leads to belongs to others. */
+/** False for a link: its target belongs to someone else. */
 function isFolder(path) {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-function sizeOf(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+function sizeOf(path) {
+  if (!isFolder(path)) return lstatSync(path).size
+  return entriesOf(path, { recursive: true })
     .filter((entry) => entry.isFile())
     .reduce((sum, entry) => sum + lstatSync(join(entry.parentPath, entry.name)).size, 0)
 }

@@ -50,7 +50,7 @@ try {
 
 /** Folders with tests, relative to the project, the longest ones first: each folder of `tests/slow/` is a suite too. */
 function suites({ withSlow, withHnsw }) {
-  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
+  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw|file)$/.test(folder))
   const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
   const hnsw = withHnsw ? [join('tests', 'hnsw')] : []
   return [...hnsw, ...slow, ...fast].filter(hasTests).sort((a, b) => turnOf(a) - turnOf(b))

@@ -73,12 +73,8 @@ import {
 } from './wiring/metric-parts.ts'
 import { type App, type AppListener, appOf } from './wiring/running-app.ts'
 import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
-import {
-  environmentOfReaders,
-  isLoopback,
-  type Settings,
-  shownSettings,
-} from './wiring/settings/settings.ts'
+import { environmentOfReaders, isLoopback, type Settings } from './wiring/settings/settings.ts'
+import { shownSettings } from './wiring/settings/settings-help.ts'
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'
@@ -108,7 +104,7 @@ export interface AppOptions {
   readonly sources?: DataSources
 }
 
-/** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
+/** Per knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
 /** For planning one large statement: the largest takes a third of it on a quiet machine. */

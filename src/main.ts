@@ -21,29 +21,27 @@ import {
   supervise,
 } from './ops/supervisor/supervise.ts'
 import { logStyleOf, logText } from './ops/telemetry/log-text.ts'
-import {
-  ALLOCATOR_ENVIRONMENT,
-  type Settings,
-  settingsFrom,
-  settingsHelp,
-} from './wiring/settings/settings.ts'
+import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom } from './wiring/settings/settings.ts'
+import { settingsHelp } from './wiring/settings/settings-help.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
 
 const DEMO_DIRECTORY = './demo-data'
 
-const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
+const help =
+  () => `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
 
 Usage: npm start [-- options], or eider serve [options]
 
 Options:
   --demo             serve the data of the demo, which is made first where there is none
   --no-supervisor    end when the server crashes, for containers that start it again themselves
-  --help             show this help
+  -h, --help         show this help
   --version          show the version
 
-Settings, as environment variables (defaults in parentheses):
+Settings are environment variables, here with their defaults in parentheses.
+
 ${settingsHelp()}
 `
 
@@ -54,19 +52,19 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   '--demo',
   NO_SUPERVISOR,
   SUPERVISED,
-  '--help',
+  ...['--help', '-h'],
   '--version',
 ])
 
-/** The settings to serve with; or an exit code, when there is nothing to serve. */
+/** The settings to serve with, or an exit code if there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
   const unknown = args.find((arg) => !KNOWN_OPTIONS.has(arg))
   if (unknown !== undefined) {
     process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
     return 2
   }
-  if (args.includes('--help')) {
-    process.stdout.write(HELP)
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(help())
     return 0
   }
   if (args.includes('--version')) {
@@ -89,7 +87,7 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Starts the server as a child, with the environment that it needs, and again when it crashed. */
+/** Starts the server as a child in the environment it needs, and restarts it after a crash. */
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
   return supervise({
@@ -112,7 +110,7 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
   })
 }
 
-/** Becomes the server. Where the system cannot do that, a child is the server, and its end is the end. */
+/** Replaces this process with the server, or waits for a child where the system cannot do that. */
 function runWithEnvironment(args: readonly string[]): Promise<number> {
   const program = programWith(args)
   if (process.platform !== 'win32') process.execve?.(process.execPath, [...program], environment())
@@ -137,12 +135,12 @@ function definedEnvironment(): Record<string, string> {
   )
 }
 
-/** A line like those of the server, among them. */
+/** Writes a line that looks like the server's own. */
 function logCrash(crash: Crash, settings: Settings): void {
   const { logLevel, dataDirectory } = settings
   const { isPlanned, wasReady, reason, at, uptimeMs, delayMs } = crash
   if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
-  // What a server left that never took a request is of the one before.
+  // If a server never took a request, its file is from the one before.
   const running = wasReady && !isPlanned ? requestsOf(readRunning(dataDirectory) ?? []) : []
   const times = { time: at, uptimeMs, restartInMs: delayMs }
   const line = { level: isPlanned ? 30 : 60, ...times, reason, running }
@@ -156,10 +154,10 @@ function logCrash(crash: Crash, settings: Settings): void {
   }
 }
 
-/** What a server says to the supervisor when the next one may start beside it. */
+/** The server's message to the supervisor that the next one may start beside it. */
 const REPLACE = 'replace'
 
-/** Resolves when the next server answers requests; false: it does not. */
+/** Resolves to true when the next server answers requests, to false if it does not start. */
 function askForSuccessor(): Promise<boolean> {
   return new Promise((resolve) => {
     process.on('message', (message: unknown) =>
@@ -181,7 +179,7 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
     return await serve(settings, {
       version: packageJson.version,
       restarts,
-      // What the end of the terminal means, the supervisor knows.
+      // The supervisor decides what the end of the terminal means.
       stopSignals: isSupervised ? ['SIGTERM', 'SIGINT'] : stopSignals(),
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
@@ -196,17 +194,20 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
 const DEMO_SCRIPT = join(import.meta.dir, '../scripts/demo.ts')
 
 /**
- * Makes the data of the demo where there is none. In a folder beside it first: what is broken off is not served.
+ * Creates the demo's data if missing. First in a folder next to it, so that interrupted data is never served.
  * @returns an exit code; 0: the data are there
  */
 async function makeDemo({ dataDirectory }: Settings): Promise<number> {
   if (existsSync(dataDirectory)) return 0
-  process.stdout.write('There is no data of the demo yet: it is made now, in less than a minute\n')
+  process.stdout.write('The demo has no data yet: making it, in less than a minute\n')
   const making = `${resolve(dataDirectory)}.making`
-  const made = Bun.spawn([process.execPath, DEMO_SCRIPT, '--data-only', making], {
-    env: environment(),
-    stdio: ['inherit', 'inherit', 'inherit'],
-  })
+  const made = Bun.spawn(
+    [process.execPath, ...process.execArgv, DEMO_SCRIPT, '--data-only', making],
+    {
+      env: environment(),
+      stdio: ['inherit', 'inherit', 'inherit'],
+    },
+  )
   const code = await made.exited
   if (code === 0) renameSync(making, dataDirectory)
   else rmSync(making, { recursive: true, force: true })

@@ -17,7 +17,7 @@ import { isLoopback, type Settings } from './wiring/settings/settings.ts'
 
 export interface ServeOptions {
   readonly version: string
-  /** Those that ask for a stop. */
+  /** The signals that ask for a stop. */
   readonly stopSignals: readonly NodeJS.Signals[]
   /** How often the supervisor has started this server again. */
   readonly restarts: Restarts
@@ -166,16 +166,16 @@ function readyText({ version, listener, settings }: Ready, { isText }: LogStyle)
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ...postgres, ''].join('\n')
 }
 
-/** For models, threads, and what functions make for one set of rows: none of it is in the engine's buffers. */
+/** For models, threads, and the results of functions for one set of rows, which are outside of the engine's buffers. */
 const HEADROOM_BYTES = 384 * 1024 ** 2
-/** Of the engine's limit, where that is more. */
+/** A share of the engine's limit, if that is more. */
 const HEADROOM_SHARE = 0.25
 /** JavaScript has reserved space for itself, and for this much of the rows that it keeps for searches. */
 const RESERVED_ROW_BYTES = 256 * 1024 ** 2
-/** Of the machine's memory. */
+/** A share of the machine's memory. */
 const MACHINE_SHARE = 0.9
 
-/** What the process may take beyond what it has after its start; memory for vectors comes when it is taken. */
+/** The memory that the process may add after its start; memory for vectors is added as it is used. */
 function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
   const engine = memoryBytesOf(memoryLimit)
   const rows = Math.max(0, memoryBytesOf(rowMemory) - RESERVED_ROW_BYTES)
@@ -221,7 +221,7 @@ function crashReportsOf(
   if (directory === ':memory:') return null
   const refuseMs = crashRefuseSeconds * 1000
   const crashes = new CrashReports({ directory, restarts, refuseMs, now: Date.now })
-  // A supervisor that was there has told of it.
+  // An existing supervisor has reported it.
   if (crashes.found && restarts.last === null) logger.error(crashes.found, 'the server had crashed')
   return crashes
 }

@@ -1,4 +1,4 @@
-/** What must hold in a data folder after a crash, whatever was written. Each returns what is wrong. */
+/** What must hold in a data folder after a crash, for all written data. Each returns the violations. */
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import type { EiderClient } from '../../scripts/eider-client.ts'

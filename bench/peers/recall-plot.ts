@@ -8,7 +8,7 @@ export interface PlotPoint {
 }
 
 const SIZE = { width: 890, height: 520 }
-/** Labels stand above the frame, slanted. */
+/** Labels are above the frame, slanted. */
 const FRAME = { left: 64, right: 700, top: 190, bottom: 470 }
 const LABEL_GAP = 19
 const STYLE = `

@@ -10,7 +10,7 @@ export interface BeirCollection {
 export interface BeirDocument {
   readonly id: string
   readonly content: string
-  /** Where it stands apart from the content, as that of a file does. */
+  /** If it is separate from the content, as for a file. */
   readonly title: string | null
 }
 

@@ -1,7 +1,7 @@
 /** A way to search that the benchmark compares, and the fields of `POST …/search` that ask for it. */
 export interface SearchMode {
   readonly name: string
-  /** Stand beside `query`. */
+  /** Sent next to `query`. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 

@@ -18,7 +18,7 @@ const POLL_MS = 200
 /** Texts of jobs lie beyond all others. */
 const FIRST_JOB_TEXT = 30_000_000
 
-/** Searches are due by the clock, whatever became of those before: none is spared because the server was slow. */
+/** Searches are due by the clock, even if earlier ones are late: a slow server gets no fewer. */
 export const besideJobs: Scenario = {
   name: 'beside-jobs',
   title: `${SEARCHES_PER_SECOND} searches a second, quietly and while ${JOBS} inserts run in the background`,

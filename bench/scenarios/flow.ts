@@ -25,7 +25,7 @@ export const flow: Scenario = {
 interface Read {
   readonly engine: 'postgres' | 'mysql'
   start(): Promise<TestServer | null>
-  /** A table `big` of so many rows of some 130 bytes. */
+  /** A table `big` with this many rows of about 130 bytes. */
   fill(rows: number): string
 }
 

@@ -36,7 +36,7 @@ export const pageSearch: Scenario = {
         const context = await newContext(browser)
         const address = `${bench.server.baseUrl}/projects/mindsdb/knowledge_bases/lab/search`
         const { page } = await opened(context, address)
-        // What comes first is read from the disk, and is no answer to how fast it is.
+        // The first one is read from the disk, and does not count.
         await typed(page, 'Both (hybrid)')
         const measures: Measure[] = []
         for (const { label, what } of COLUMNS) {

@@ -6,7 +6,7 @@ import { type Measure, type Scenario, startMeasured, withFolder } from '../scena
 
 const OPENINGS = { quick: 3, normal: 9, full: 21 }
 
-/** What somebody waits for in front of the page. The targets stand beside what is measured. */
+/** The waits of a user of the page. The targets are next to the measurements. */
 export const page: Scenario = {
   name: 'page',
   title: 'The page in Chromium, beside its server: what a person waits for',

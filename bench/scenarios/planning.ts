@@ -88,7 +88,7 @@ async function planned(
   ]
 }
 
-/** Counts the time in which at least one call of DuckDB's parser and printer is under way. */
+/** Counts the time in which at least one call of DuckDB's parser and printer is running. */
 function timedEngine(engine: SqlEngine) {
   let spent = 0
   let running = 0

@@ -5,28 +5,28 @@ class Eider < Formula
 
   on_macos do
     on_arm do
-      url "@URL@/eider-darwin-arm64"
-      sha256 "@SHA256:eider-darwin-arm64@"
+      url "@URL@/eider-darwin-arm64.tar.xz"
+      sha256 "@SHA256:eider-darwin-arm64.tar.xz@"
     end
     on_intel do
-      url "@URL@/eider-darwin-x64"
-      sha256 "@SHA256:eider-darwin-x64@"
+      url "@URL@/eider-darwin-x64.tar.xz"
+      sha256 "@SHA256:eider-darwin-x64.tar.xz@"
     end
   end
 
   on_linux do
     on_arm do
-      url "@URL@/eider-linux-arm64"
-      sha256 "@SHA256:eider-linux-arm64@"
+      url "@URL@/eider-linux-arm64.tar.xz"
+      sha256 "@SHA256:eider-linux-arm64.tar.xz@"
     end
     on_intel do
-      url "@URL@/eider-linux-x64"
-      sha256 "@SHA256:eider-linux-x64@"
+      url "@URL@/eider-linux-x64.tar.xz"
+      sha256 "@SHA256:eider-linux-x64.tar.xz@"
     end
   end
 
   def install
-    bin.install Dir["eider-*"].first => "eider"
+    bin.install "eider"
   end
 
   service do

@@ -1,4 +1,4 @@
-/** What is inside a file: as an SBOM (CycloneDX 1.6), and the licences as one text. */
+/** Lists what a file contains, as an SBOM (CycloneDX 1.6) and as one text of licences. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
@@ -8,25 +8,28 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly license: string
-  /** Of the archive, from the lock file. */
+  /** The archive's digest in the lock file. */
   readonly integrity?: string
   readonly texts: readonly string[]
 }
 
 const LEGAL = /^(licen[sc]e|copying|notice|third.?party)/i
 
-/** What npm knows nothing of. */
+/** The only part that is not from npm. */
 const MODEL = { folder: 'assets/all-MiniLM-L6-v2-int8', name: 'all-MiniLM-L6-v2', version: 'int8' }
 
-/** @param packages names; those of the platform included */
+/** @param packages names, including the platform's own */
 export async function componentsOf(packages: readonly string[]): Promise<readonly Component[]> {
   const lock = await Bun.file(join(ROOT, 'package-lock.json')).json()
   const found = await Promise.all(
     [...new Set(packages)].sort().map(async (name) => {
       const folder = await packageFolder(name)
-      const { version, license } = await Bun.file(join(folder, 'package.json')).json()
+      const { version, license, author } = await Bun.file(join(folder, 'package.json')).json()
       const { integrity } = lock.packages[`node_modules/${name}`] ?? {}
-      return { name, version, license: String(license), integrity, texts: await legalTexts(folder) }
+      const own = [...(await legalTexts(folder)), ...(await keptText(`${name}.txt`))]
+      const holder = author?.name ?? author ?? `the authors of ${name}`
+      const texts = own.length > 0 ? own : await standardText(String(license), String(holder))
+      return { name, version, license: String(license), integrity, texts }
     }),
   )
   const texts = await legalTexts(join(ROOT, MODEL.folder))
@@ -36,6 +39,20 @@ export async function componentsOf(packages: readonly string[]): Promise<readonl
 async function legalTexts(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder)).filter((name) => LEGAL.test(name)).sort()
   return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+}
+
+/** Texts that a package should bring and does not, such as those of the libraries that Bun is linked with. */
+async function keptText(name: string): Promise<readonly string[]> {
+  const file = Bun.file(join(ROOT, 'deploy/licences', name))
+  return (await file.exists()) ? [await file.text()] : []
+}
+
+/** @throws Error where a package has neither a text nor a licence whose text is known */
+async function standardText(license: string, holder: string): Promise<readonly string[]> {
+  if (license === 'Apache-2.0') return [await readFile(join(ROOT, 'LICENSE'), 'utf8')]
+  const [text] = await keptText(`${license}.txt`)
+  if (text === undefined) throw new Error(`There is no text of the licence ${license}: ${holder}`)
+  return [text.replace('@HOLDER@', holder)]
 }
 
 export function cycloneDx(version: string, components: readonly Component[]): string {
@@ -80,12 +97,11 @@ function hex(base64: string): string {
   return Buffer.from(base64, 'base64').toString('hex')
 }
 
-/** Each text once, with the packages that it is of. */
+/** Each text once, below the packages it applies to. */
 export function licenceText(components: readonly Component[]): string {
   const owners = new Map<string, string[]>()
   for (const { name, version, license, texts } of components) {
-    const own = texts.length > 0 ? texts : [`Licence: ${license}`]
-    for (const text of own) {
+    for (const text of texts) {
       const key = text.trim()
       owners.set(key, [...(owners.get(key) ?? []), `${name} ${version} (${license})`])
     }

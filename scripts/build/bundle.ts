@@ -1,11 +1,11 @@
-/** The program as a few files that Bun runs without its source: what the single file unpacks, and what npm installs. */
+/** Bundles the program into a few files that Bun runs without the source; the single file unpacks them. */
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { BunPlugin } from 'bun'
 
 export const ROOT = join(import.meta.dir, '../..')
 
-/** Programs and threads, which are started by the paths of their sources. */
+/** Programs and threads are started by the paths of their sources. */
 const ENTRIES = [
   'src/main.ts',
   'src/eider.ts',
@@ -14,10 +14,10 @@ const ENTRIES = [
 ]
 const THREADS = 'src/wiring/threads/*.ts'
 
-/** Stay packages: native ones, and those of which a file is read by its name. */
+/** Not bundled: native packages, and those whose files are read by name. */
 export const EXTERNAL = ['@duckdb/node-bindings', 'onnxruntime-node', 'snowball-stemmers']
 
-/** @returns the folders of the packages that are inside, from the root of the project */
+/** @returns the folders of the bundled packages, relative to the project */
 export async function bundleProgram(outFolder: string): Promise<readonly string[]> {
   const threads = await Array.fromAsync(new Bun.Glob(THREADS).scan({ cwd: ROOT }))
   const { outputs, metafile } = await Bun.build({
@@ -37,7 +37,7 @@ export async function bundleProgram(outFolder: string): Promise<readonly string[
   return packagesIn(Object.keys(metafile?.inputs ?? {}))
 }
 
-/** Modules find files by paths from their own source, which is elsewhere in the bundle. */
+/** Modules find files relative to their source; in the bundle they are somewhere else. */
 const sourcePaths: BunPlugin = {
   name: 'source-paths',
   setup(build) {
@@ -55,7 +55,7 @@ const sourcePaths: BunPlugin = {
   },
 }
 
-/** The page ahead of its first visit, in the form that the server's own bundler writes. */
+/** Bundles the page in advance, in the format that the server's own bundler writes. */
 export async function bundlePage(): Promise<Uint8Array> {
   const child = Bun.spawn(
     [

@@ -1,6 +1,6 @@
 /**
- * What the file runs first: unpacks the program into a cache folder, once, and becomes it. A cache that is damaged is
- * unpacked again; two first starts at once leave one cache.
+ * Runs first: unpacks the program into a cache folder, once, and becomes it. A damaged cache is unpacked again, and two
+ * simultaneous first starts leave one cache.
  */
 import {
   chmodSync,
@@ -17,15 +17,15 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import archive from './payload.zst' with { type: 'file' }
 
-/** Filled in when the file is built: the digest of the archive. */
+/** The digest of the archive, filled in by the build. */
 declare const PAYLOAD_DIGEST: string
 
-/** Path, bytes, and for native libraries the digest. */
-type Entry = readonly [path: string, bytes: number, digest?: string]
+/** Native libraries and the model have a checksum. */
+type Entry = readonly [path: string, bytes: number, checksum?: string]
 
 const INDEX = 'index.json'
 
-/** Without `await`: what is compiled ahead is no module. */
+/** No `await`: bytecode is compiled from CommonJS. */
 start().then((code) => process.exit(code))
 
 async function start(): Promise<number> {
@@ -70,7 +70,7 @@ function isWhole(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined) return false
   const uid = process.getuid?.()
-  // What another user could have written is not run.
+  // Never run what another user could have written.
   if (
     uid !== undefined &&
     (found.uid !== uid || (found.mode & 0o022) !== 0 || !found.isDirectory())
@@ -79,17 +79,23 @@ function isWhole(folder: string): boolean {
   }
   try {
     const entries: readonly Entry[] = JSON.parse(readFileSync(join(folder, INDEX), 'utf8'))
-    return entries.every(([path, bytes, digest]) => {
+    return entries.every(([path, bytes, checksum]) => {
       const file = join(folder, path)
       if (statSync(file, { throwIfNoEntry: false })?.size !== bytes) return false
-      return digest === undefined || digestOf(readFileSync(file)) === digest
+      return checksum === undefined || checksumOf(file) === checksum
     })
   } catch {
     return false
   }
 }
 
-/** The archive: the number of bytes of the index, the index, then the files one after the other; compressed as a whole. */
+/** Finds damage at every start, in a tenth of a digest's time. Against changes, only this user may write here. */
+function checksumOf(file: string): string {
+  const bytes = process.platform === 'win32' ? readFileSync(file) : Bun.mmap(file)
+  return Bun.hash.xxHash3(bytes).toString(16)
+}
+
+/** The archive, compressed as a whole: the size of the index in bytes, the index, then all files in its order. */
 function unpack(folder: string): void {
   const packed = readFileSync(archive)
   if (digestOf(packed) !== PAYLOAD_DIGEST)
@@ -112,7 +118,7 @@ function replaceBy(made: string, folder: string): void {
   try {
     renameSync(made, folder)
   } catch (error) {
-    // Another start was faster, or what is there is damaged.
+    // Another start was faster, or the folder is damaged.
     if (isWhole(folder)) return
     if (!existsSync(folder)) throw error
     renameSync(folder, `${made}.old`)
@@ -130,8 +136,10 @@ async function become(folder: string, args: readonly string[]): Promise<number> 
   const isServer = first === undefined || first === 'serve' || first === '--demo'
   const program = join(folder, isServer ? 'src/main.ts' : 'src/eider.ts')
   const options = first === 'serve' ? rest : args
-  const command = [process.execPath, '--no-env-file', program, ...options]
-  // The setting is the launcher's own: the server refuses those that it does not know.
+  // Bun's settings are the program's own: those of the current folder could run code.
+  const bun = [process.execPath, '--no-env-file', `--config=${join(folder, 'bunfig.toml')}`]
+  const command = [...bun, program, ...options]
+  // Only the launcher knows this setting; the server refuses unknown ones.
   const { EIDER_CACHE_DIR: _, ...inherited } = process.env
   const environment = { UV_THREADPOOL_SIZE: '16', ...inherited, BUN_BE_BUN: '1' }
   if (process.platform !== 'win32') process.execve?.(process.execPath, command, environment)

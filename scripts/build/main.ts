@@ -1,7 +1,7 @@
 /**
  * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--out folder] [--url address] [--fast]`: the program
- * as one file for each system, by default for this one, with an SBOM, the licences, checksums, and what other installers
- * take. `--url` is where the files of the release will be; `--fast` compresses less and makes no packages.
+ * as one file per system, by default this one, with an SBOM, licences, checksums, and packages for other installers.
+ * `--url` is the address of all releases; `--fast` compresses less and makes no packages.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -10,11 +10,13 @@ import { version } from '../../package.json'
 import { componentsOf, cycloneDx, licenceText } from './bill-of-materials.ts'
 import { ROOT } from './bundle.ts'
 import { npmPackages } from './npm-packages.ts'
-import { debianPackage, manifests } from './packages.ts'
+import { archive, debianPackage, manifests } from './packages.ts'
 import { commonPayload, nativePayload } from './payload.ts'
 import { PLATFORMS, type Platform, packageFolder } from './platforms.ts'
+import { downloadAddress, type ReleaseFile, writeRelease } from './release-notes.ts'
 
-const NATIVE = /\.(node|so(\.\d+)*|dylib|dll)$/
+/** A damaged one would crash, or give wrong answers. */
+const CHECKED = /\.(node|so(\.\d+)*|dylib|dll|onnx)$/
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +30,7 @@ const { values } = parseArgs({
 const DIST = resolve(values.out)
 const WORK = join(DIST, 'work')
 await mkdir(WORK, { recursive: true })
-const common = await commonPayload(join(WORK, 'common'))
+const common = await commonPayload(join(WORK, 'common'), values.url)
 const built = new Map<Platform, string>()
 for (const platform of wanted(values.platforms)) {
   const native = join(WORK, platform.name)
@@ -38,21 +40,29 @@ for (const platform of wanted(values.platforms)) {
   const components = await componentsOf([...common.packages, platform.duckdb, 'bun'])
   await writeFile(join(DIST, `eider-${platform.name}.cdx.json`), cycloneDx(version, components))
   await writeFile(join(DIST, `eider-${platform.name}.licences.txt`), licenceText(components))
-  if (!values.fast) await debianPackage(platform, file, { version, dist: DIST })
+  if (!values.fast) {
+    await archive(platform, file, DIST)
+    await debianPackage(platform, file, { version, dist: DIST })
+  }
   console.log(`${file}: ${Math.round(Bun.file(file).size / 1e6)} MB`)
 }
 const sums = await writeSums()
 if (!values.fast) {
-  await manifests(sums, { version, dist: DIST, url: values.url })
+  const url = downloadAddress(values.url, version)
+  await manifests(sums, { version, dist: DIST, url })
   await npmPackages(built, { version, dist: DIST })
+  await writeRelease(DIST, sums, { version, releases: values.url })
 }
 
-/** Of all files that are there, also from earlier runs for other systems: as `sha256sum --check` reads it. */
-async function writeSums(): Promise<ReadonlyMap<string, string>> {
+/** Covers every file in the folder, including those that earlier runs built for other systems. For `sha256sum --check`. */
+async function writeSums(): Promise<ReadonlyMap<string, ReleaseFile>> {
   const names = (await Array.fromAsync(new Bun.Glob('eider*').scan({ cwd: DIST }))).sort()
-  const found = new Map<string, string>()
-  for (const name of names) found.set(name, digestOf(await Bun.file(join(DIST, name)).bytes()))
-  const lines = [...found].map(([name, digest]) => `${digest}  ${name}\n`)
+  const found = new Map<string, ReleaseFile>()
+  for (const name of names) {
+    const bytes = await Bun.file(join(DIST, name)).bytes()
+    found.set(name, { sha256: digestOf(bytes), bytes: bytes.length })
+  }
+  const lines = [...found].map(([name, { sha256 }]) => `${sha256}  ${name}\n`)
   await writeFile(join(DIST, 'SHA256SUMS'), lines.join(''))
   return found
 }
@@ -71,7 +81,7 @@ interface Packed {
   readonly digest: string
 }
 
-/** As `launcher.ts` reads it. */
+/** In the format that `launcher.ts` reads. */
 async function packed(folders: readonly string[]): Promise<Packed> {
   const index: unknown[] = []
   const parts: Uint8Array[] = []
@@ -81,13 +91,14 @@ async function packed(folders: readonly string[]): Promise<Packed> {
       const bytes = await Bun.file(join(folder, path)).bytes()
       parts.push(bytes)
       const name = path.replaceAll('\\', '/')
-      index.push(NATIVE.test(name) ? [name, bytes.length, digestOf(bytes)] : [name, bytes.length])
+      const checksum = Bun.hash.xxHash3(bytes).toString(16)
+      index.push(CHECKED.test(name) ? [name, bytes.length, checksum] : [name, bytes.length])
     }
   }
   const head = Buffer.from(JSON.stringify(index))
   const size = Buffer.alloc(4)
   size.writeUInt32LE(head.length)
-  const level = values.fast ? 3 : 19
+  const level = values.fast ? 3 : 22
   const bytes = Bun.zstdCompressSync(Buffer.concat([size, head, ...parts]), { level })
   return { bytes, digest: digestOf(bytes) }
 }
@@ -109,6 +120,8 @@ async function compiled(platform: Platform, { bytes, digest }: Packed): Promise<
       target: `bun-${isWindows ? 'windows' : platform.system}-${platform.arch}` as 'bun-linux-x64',
       outfile,
       executablePath: await bunOf(platform),
+      autoloadDotenv: false,
+      autoloadBunfig: false,
     },
   })
   if (!success) throw new Error(logs.join('\n'))

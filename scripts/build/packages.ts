@@ -1,14 +1,35 @@
-/** What other installers take: a Debian package, and manifests with the checksums of the files. */
+/** Makes a Debian package, and fills in the manifests of other installers. */
 import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type Zippable, zipSync } from 'fflate'
 import { ROOT } from './bundle.ts'
 import { type Platform, run } from './platforms.ts'
+import type { ReleaseFile } from './release-notes.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
 const SCRIPTS = ['postinst', 'prerm', 'postrm']
-const MANIFESTS = ['homebrew/eider.rb', 'winget/eider.yaml']
+const MANIFESTS = new Bun.Glob('{homebrew,winget}/*')
 
-/** @returns the package; undefined where Debian does not run, or here is no dpkg-deb */
+/** Compresses the file with its licences: for slow connections, and for Homebrew and winget. */
+export async function archive(platform: Platform, file: string, dist: string): Promise<void> {
+  const licences = join(dist, `eider-${platform.name}.licences.txt`)
+  const target = join(dist, `eider-${platform.name}`)
+  if (platform.system === 'win32') {
+    const level = { level: 9 } as const
+    const parts = { 'eider.exe': file, LICENSE: join(ROOT, 'LICENSE'), 'licences.txt': licences }
+    const files: Zippable = {}
+    for (const [name, path] of Object.entries(parts)) files[name] = [await readFile(path), level]
+    return writeFile(`${target}.zip`, zipSync(files))
+  }
+  const folder = join(dist, 'work', `archive-${platform.name}`)
+  await mkdir(folder, { recursive: true })
+  await cp(file, join(folder, 'eider'))
+  await cp(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+  await cp(licences, join(folder, 'licences.txt'))
+  run(['tar', '-cJf', `${target}.tar.xz`, '-C', folder, 'eider', 'LICENSE', 'licences.txt'])
+}
+
+/** @returns the package, or undefined for other systems or without dpkg-deb */
 export async function debianPackage(
   platform: Platform,
   file: string,
@@ -37,21 +58,22 @@ export async function debianPackage(
   run(['chmod', '-R', 'go+rX', folder])
   run(['chmod', '600', join(folder, 'etc/eider/eider.env')])
   const target = join(dist, `eider_${version}_${arch}.deb`)
-  run(['dpkg-deb', '--root-owner-group', '-Zzstd', '-z3', '--build', folder, target])
+  // Debian 11 does not know zstd.
+  run(['dpkg-deb', '--root-owner-group', '-Zxz', '--build', folder, target])
   return target
 }
 
-/** @param url where the files of the release are. Those whose files were not built stay as they are. */
+/** @param url address of the release's files. Placeholders of files that were not built stay. */
 export async function manifests(
-  sums: ReadonlyMap<string, string>,
+  sums: ReadonlyMap<string, ReleaseFile>,
   { version, dist, url }: { readonly version: string; readonly dist: string; readonly url: string },
 ): Promise<void> {
-  for (const path of MANIFESTS) {
+  for await (const path of MANIFESTS.scan({ cwd: DEPLOY })) {
     const text = await readFile(join(DEPLOY, path), 'utf8')
     const filled = text
       .replaceAll('@VERSION@', version)
       .replaceAll('@URL@', url)
-      .replaceAll(/@SHA256:([\w.-]+)@/g, (whole, name: string) => sums.get(name) ?? whole)
+      .replaceAll(/@SHA256:([\w.-]+)@/g, (whole, name: string) => sums.get(name)?.sha256 ?? whole)
     await mkdir(dirname(join(dist, path)), { recursive: true })
     await writeFile(join(dist, path), filled)
   }

@@ -1,10 +1,10 @@
-/** The folder that a file unpacks at its first start, and the archive of it. */
+/** The folder that a file unpacks at its first start. */
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { bundlePage, bundleProgram, ROOT } from './bundle.ts'
 import { type Platform, packageFolder } from './platforms.ts'
 
-/** Files beside the program. */
+/** Files that the program reads. */
 const OWN = [
   'assets/all-MiniLM-L6-v2-int8',
   'assets/sample',
@@ -14,10 +14,11 @@ const OWN = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'LICENSE',
+  'bunfig.toml',
   'bench/README.md',
 ]
 
-/** What is left of packages that stay packages. */
+/** The files kept of packages that are not bundled. */
 const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-bindings': ['duckdb.js'],
   'onnxruntime-node': ['dist/*.js'],
@@ -36,14 +37,14 @@ export interface Payload {
   readonly packages: readonly string[]
 }
 
-/** What all systems share, made once. */
-export async function commonPayload(folder: string): Promise<Payload> {
+/** The part that all systems share. @param releases address for `eider upgrade --check`, empty if unknown */
+export async function commonPayload(folder: string, releases: string): Promise<Payload> {
   await rm(folder, { recursive: true, force: true })
   const bundled = await bundleProgram(folder)
   await mkdir(join(folder, 'src/ui'), { recursive: true })
   await writeFile(join(folder, 'src/ui/page.bin'), await bundlePage())
   for (const path of OWN) await cp(join(ROOT, path), join(folder, path), { recursive: true })
-  await writeFile(join(folder, 'package.json'), await manifest())
+  await writeFile(join(folder, 'package.json'), await manifest(releases))
   for (const [name, patterns] of Object.entries(PACKAGE_FILES)) {
     await copyFiles(join('node_modules', name), folder, patterns)
   }
@@ -54,7 +55,7 @@ export async function commonPayload(folder: string): Promise<Payload> {
   return { folder, packages: packages.map((path) => path.slice('node_modules/'.length)) }
 }
 
-/** The native packages of one system, into a folder of their own. */
+/** Copies one system's native packages into a separate folder. */
 export async function nativePayload(platform: Platform, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
   const duckdb = join(folder, 'node_modules', platform.duckdb)
@@ -69,12 +70,13 @@ export async function nativePayload(platform: Platform, folder: string): Promise
   }
 }
 
-/** Of the project's own: what Node and Bun look for in a package. */
-async function manifest(): Promise<string> {
+/** The fields of our package.json that Node and Bun need. */
+async function manifest(releases: string): Promise<string> {
   const { name, version, description, license, type } = await Bun.file(
     join(ROOT, 'package.json'),
   ).json()
-  return `${JSON.stringify({ name, version, description, license, type })}\n`
+  const own = { name, version, description, license, type, ...(releases && { releases }) }
+  return `${JSON.stringify(own)}\n`
 }
 
 async function copyFiles(path: string, folder: string, patterns: readonly string[]) {
@@ -86,7 +88,7 @@ async function copyFiles(path: string, folder: string, patterns: readonly string
   }
 }
 
-/** The documents of `--demo`. */
+/** Sample documents for `--demo`. */
 async function copyReadmes(packages: readonly string[], folder: string): Promise<void> {
   for (const path of packages) {
     const names = new Bun.Glob('{README,readme,Readme}.md').scan({ cwd: join(ROOT, path) })

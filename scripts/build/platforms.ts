@@ -1,19 +1,19 @@
-/** The systems that a file is built for, and what is in the packages of each. */
+/** The systems that we build for, and their packages. */
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
 
 export interface Platform {
-  /** As in the name of the file. */
+  /** Part of the file's name. */
   readonly name: string
-  /** As Node names them. */
+  /** Node's names. */
   readonly system: string
   readonly arch: string
-  /** Package with Bun for it. */
+  /** The package with this platform's Bun. */
   readonly bun: string
   readonly duckdb: string
-  /** Folder in the package `onnxruntime-node`, which holds all systems; null: it lacks this one. */
+  /** Folder in the package `onnxruntime-node`, which covers all systems but those that are null here. */
   readonly onnx: string | null
 }
 
@@ -21,7 +21,7 @@ function platform(system: string, arch: string, names: { name: string; bun: stri
   return {
     ...{ ...names, system, arch },
     duckdb: `@duckdb/node-bindings-${system}-${arch}`,
-    // It has nothing for Macs with Intel's processors since 1.24: models of providers are used there.
+    // Since 1.24 it no longer supports Intel Macs, which need a provider's embedding model.
     onnx: names.name === 'darwin-x64' ? null : `bin/napi-v6/${system}/${arch}`,
   }
 }
@@ -34,12 +34,12 @@ export const PLATFORMS: readonly Platform[] = [
   platform('win32', 'x64', { name: 'windows-x64', bun: '@oven/bun-windows-x64' }),
 ]
 
-/** Fetched once by npm, with the versions of the lock file. */
+/** npm fetches each package once, in the version of the lock file. */
 const FETCHED = join(ROOT, 'dist/packages')
 
 /**
- * @param file what must be in it: an installed package lacks what is for other systems
- * @returns the folder of a package that this machine need not have installed
+ * @param file must be in the package; an installed one lacks the files of other systems
+ * @returns the folder of a package, which is fetched if it is not installed here
  */
 export async function packageFolder(name: string, file = 'package.json'): Promise<string> {
   const installed = join(ROOT, 'node_modules', name)

@@ -4,17 +4,17 @@ import { availableParallelism } from 'node:os'
 export const AGENT_LIMITS = {
   /** The question itself; a longer one is refused. */
   questionBytesMax: 65_536,
-  /** Of a question, what the list of running ones shows. */
+  /** The part of a question shown in the list of running ones. */
   questionCharsShown: 200,
   /** Earlier turns of the conversation that the model is shown: the newest that fit. */
   historyBytesMax: 65_536,
   /** Text and tool inputs of one turn of the model. */
   turnCharsMax: 200_000,
-  /** Of what a model writes as thought, what is kept for the trace. */
+  /** The part of a model's thoughts kept for the trace. */
   reasoningCharsMax: 20_000,
   /** Tool calls in one turn of the model. */
   turnCallsMax: 64,
-  /** Of these, how many run side by side. */
+  /** The number of them that run in parallel. */
   toolCallsAtOnceMax: 4,
   /** A statement of a model. */
   sqlCharsMax: 65_536,
@@ -23,7 +23,7 @@ export const AGENT_LIMITS = {
   /** Rows of the last statement that come with an answer of the mode `sql`, and their size as JSON. */
   finalRowsMax: 1_000,
   finalBytesMax: 1_048_576,
-  /** Longer cells are cut, and say so. */
+  /** Longer cells are cut, with a note. */
   cellCharsMax: 4_000,
   /** Names of knowledge bases and tables in the system prompt; the tools list them all. */
   promptNamesMax: 100,
@@ -35,7 +35,7 @@ export const AGENT_LIMITS = {
   chartsMax: 10,
   /** Statements over tables whose rows are remembered for one answer, the newest. */
   statementsKeptMax: 20,
-  /** Tables of one data source that an agent may read, and how long the source is asked for them. */
+  /** Tables of one data source that an agent may read, and the time to list them. */
   sourceTablesMax: 1_000,
   listingMs: 3_000,
   /** Names that one call of a tool which describes may ask for. */
@@ -67,11 +67,11 @@ export const AGENT_LIMITS = {
   /** How long a thread is kept for its agent's next question, and how many such threads. */
   threadIdleMs: 30_000,
   threadsIdleMax: 16,
-  /** How long what runs in a thread for a question may go on after the question is over. */
+  /** How long a question's work in a thread may continue after its end. */
   leaveMs: 250,
   /** A thread that does not even answer so long after a question was left is ended, with the others in it. */
   stuckMs: 2_000,
-  /** How often a busy thread is asked whether it is alive, and how often in vain: 3 s, and 40 s at its start. */
+  /** The interval of checks whether a busy thread is alive, and how many may fail: 3 s, and 40 s at its start. */
   pingMs: 250,
   pingTicksMax: 12,
   startTicksMax: 160,
@@ -87,7 +87,7 @@ export function byteSize(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
-/** The first `chars` code units, one less where that would cut a character in two. */
+/** The first `chars` code units, or one less to keep a character whole. */
 export function firstChars(text: string, chars: number): string {
   return text.slice(0, chars).toWellFormed() === text.slice(0, chars)
     ? text.slice(0, chars)
@@ -95,8 +95,7 @@ export function firstChars(text: string, chars: number): string {
 }
 
 /**
- * The longest beginning of a text that has at most `bytesMax` bytes in UTF-8 and ends with a whole
- * character.
+ * The longest prefix of a text with at most `bytesMax` bytes in UTF-8 that ends with a whole character.
  */
 export function firstBytes(text: string, bytesMax: number): string {
   if (byteSize(text) <= bytesMax) return text

@@ -5,10 +5,10 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 /** An expected failure: its message says what to do next. */
 export class CommandError extends Error {
-  /** Of the server's closed list, or one of our own. */
+  /** From the server's closed list, or one of the client's own. */
   readonly code: string
   readonly exitCode: number
-  /** Of the HTTP answer; null: the server did not say it. */
+  /** The HTTP status; null: none. */
   readonly status: number | null
 
   constructor(

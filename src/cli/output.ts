@@ -1,4 +1,4 @@
-/** What a command prints: results to stdout, everything else to stderr. */
+/** A command's output: results to stdout, everything else to stderr. */
 
 export interface OutputOptions {
   /** For programs: only results are printed. */
@@ -33,12 +33,12 @@ export class Output {
     process.stderr.on('error', () => {})
   }
 
-  /** Of the terminal; null: results are not read on one. */
+  /** The terminal's width; null: results are not read on a terminal. */
   get columns(): number | null {
     return this.isTerminal ? process.stdout.columns || COLUMNS_UNKNOWN : null
   }
 
-  /** Of a result. It resolves when there is room for more. @throws ReaderLeft */
+  /** Writes a result. It resolves when there is room for more. @throws ReaderLeft */
   async write(data: string | Uint8Array): Promise<void> {
     if (data.length === 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -58,12 +58,12 @@ export class Output {
     await this.write(`${JSON.stringify(value)}\n`)
   }
 
-  /** What goes on: to stderr, unless it shall be quiet. */
+  /** Progress: to stderr, unless quiet. */
   say(text: string): void {
     if (!this.isQuiet) process.stderr.write(`${text}\n`)
   }
 
-  /** What the user has to know even where it shall be quiet. */
+  /** Facts that the user must know even in quiet mode. */
   warn(text: string): void {
     process.stderr.write(`${text}\n`)
   }

@@ -1,5 +1,5 @@
 export interface ErrorKind {
-  /** Of the HTTP answer. */
+  /** The HTTP status. */
   readonly status: number
   /** The `error_code` of a failed SQL statement: stable, never reused. */
   readonly number: number
@@ -75,6 +75,7 @@ export const ERRORS = {
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
   file_ambiguous: { status: 409, number: 2304, title: 'Several files of that name' },
   file_changed: { status: 409, number: 2305, title: 'File was changed meanwhile' },
+  ocr_unconfirmed: { status: 409, number: 2306, title: 'Reading its pictures costs' },
   view_not_found: { status: 404, number: 2401, title: 'View not found' },
   table_not_found: { status: 404, number: 2402, title: 'Table not found' },
   relation_exists: { status: 409, number: 2403, title: 'Name already exists' },
@@ -158,13 +159,13 @@ export class AppError extends Error {
   readonly title: string
   readonly excerpt: string | undefined
   readonly retryAfterSeconds: number | undefined
-  /** The field of the request that is wrong, where it is one. */
+  /** The wrong field of the request, if there is one. */
   readonly param: string | undefined
 
   /**
-   * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title where clients know
-   * another wording; `excerpt`: the line of the caller's text with a caret under the place, shown below the message where
-   * there is room; `retryAfterSeconds` replaces the code's usual time
+   * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title if clients know
+   * another wording; `excerpt`: the line of the caller's text with a caret under the position, shown below the message if it
+   * fits; `retryAfterSeconds` replaces the code's usual time
    */
   constructor(
     code: ErrorCode,
@@ -227,7 +228,7 @@ export function systemCodeOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/** What a failure of any kind says. */
+/** The text of any failure. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,4 @@
-/** Units of time. What is shorter or means something else has a name of its own where it is used. */
+/** Units of time. Shorter ones, and other meanings, are named where they are used. */
 export const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS

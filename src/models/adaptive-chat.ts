@@ -23,7 +23,7 @@ export function adaptiveChat(
   return {
     url: config.url,
     async *respond(request, signal) {
-      // Others may learn of the same server meanwhile; a turn keeps to what it has begun with.
+      // Other threads may learn about the same server meanwhile; a turn keeps its initial knowledge.
       const refused = new Set(features.refused)
       // Bounded: each round knows one feature more.
       for (;;) {

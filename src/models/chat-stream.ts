@@ -3,10 +3,9 @@ import type { ChatDelta, ToolCall } from '../core/domain/ports/model-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable, withDeadline } from '../core/runtime/cancellation.ts'
 import { SLICE_MS, TimeSlice } from '../core/runtime/serial-queue.ts'
-import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
 import { FeatureRefused, refusedFeature } from './feature-refusal.ts'
-import { member } from './provider-answer.ts'
+import { type AnswerEnd, member } from './provider-answer.ts'
 import { type CallLimits, callProvider } from './provider-call.ts'
 import { statusOf } from './provider-failure.ts'
 
@@ -14,9 +13,9 @@ import { statusOf } from './provider-failure.ts'
 export interface ChatLimits extends CallLimits {
   /** Between two pieces of the answer. */
   readonly idleMs: number
-  /** Of the whole answer, from its first piece on. */
+  /** For the whole answer, from its first piece on. */
   readonly answerMs: number
-  /** Of the answer as it comes over the wire. */
+  /** For the answer as sent over the network. */
   readonly answerBytesMax: number
   /** Tokens of an answer, for providers that require a limit. */
   readonly answerTokensMax: number
@@ -35,14 +34,14 @@ export const CHAT_LIMITS: ChatLimits = {
   answerTokensMax: 8192,
 }
 
-/** Which model is asked, where, and how long. */
+/** The model, its address, and its time limits. */
 export interface ChatConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: ChatLimits
-  /** What the model's definition says beside: `temperature`, `max_tokens`, … */
+  /** Other options of the model's definition: `temperature`, `max_tokens`, … */
   readonly options?: Readonly<Record<string, unknown>>
-  /** What is known of the server; unset: nothing yet. */
+  /** The known features of the server; unset: none yet. */
   readonly features?: FeatureMemory
 }
 
@@ -50,22 +49,22 @@ export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
 
 /** An answer that is put together from the pieces of a provider's stream. */
 export interface PartialAnswer {
-  /** Whether the server said that the answer ends here. */
+  /** Whether the server marked the end of the answer. */
   readonly isComplete: boolean
   /** @returns what the piece adds; a piece may be a whole answer. */
   add(piece: unknown): readonly SpokenDelta[]
-  /** What was held back while more could come. */
+  /** Text held back in case more came. */
   rest(): readonly SpokenDelta[]
   toolCalls(): readonly ToolCall[]
   end(): AnswerEnd
 }
 
 export interface ProviderCall {
-  /** What is called, fit for messages. */
+  /** The URL, safe for messages. */
   readonly url: string
   readonly limits: ChatLimits
   readonly answer: PartialAnswer
-  /** Of the features that the request makes use of, those that its server may refuse. */
+  /** The features used by the request that its server may refuse. */
   readonly used: ReadonlySet<ModelFeature>
   /** One try: the pieces of its answer. */
   send(signal: AbortSignal): Promise<AsyncIterable<unknown>>
@@ -74,7 +73,7 @@ export interface ProviderCall {
 
 /**
  * The turn that a provider's stream holds, or the one JSON answer of a server that does not stream.
- * @throws FeatureRefused before anything has come
+ * @throws FeatureRefused before anything has arrived
  */
 export async function* chatDeltas(
   call: ProviderCall,
@@ -105,7 +104,7 @@ export async function* chatDeltas(
 const CONTENT_WORDS =
   /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
 
-/** The failures that a client can do something about have codes of their own. */
+/** Failures that a client can act on have separate codes. */
 function typedFailure(failure: AppError): AppError {
   const { code, message, cause, retryAfterSeconds } = failure
   if (code === 'provider_failed' && statusOf(failure) === 429) {
@@ -116,7 +115,7 @@ function typedFailure(failure: AppError): AppError {
   return new AppError('content_refused', failure.message, { cause: failure.cause })
 }
 
-/** The answer once its first piece has come: a failure that a server sends as the first event is one like any other. */
+/** The answer once its first piece has arrived: a failure sent as the first event is handled like any other. */
 async function begunAnswer(
   { url, limits, used, send, failureOf }: ProviderCall,
   signal: AbortSignal,
@@ -145,7 +144,7 @@ async function begunAnswer(
 /** Groq's server cannot read the call that its model has written: the next one may be better. */
 const BAD_DRAW = /tool_use_failed|failed_generation/
 
-/** All that a failed answer said, to be looked through and never shown. */
+/** The whole text of a failed answer, for matching, never for display. */
 function errorWords(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const body = 'error' in error ? error.error : undefined
@@ -167,7 +166,10 @@ async function* resumed(
   }
 }
 
-/** What a provider's client gives for a request, whether it streams or not. @throws what `failed` makes of an answer that is none */
+/**
+ * The pieces that a provider's client returns for a request, streamed or not. @throws the result of `failed` for an invalid
+ * answer
+ */
 export async function* streamPieces(
   data: unknown,
   response: Response,
@@ -191,7 +193,7 @@ export async function* streamPieces(
   yield answer
 }
 
-/** How long a stream is read on after its answer's end, for the counts of tokens behind it. */
+/** How long a stream is read after its answer's end, for token counts. */
 const TAIL_MS = 2_000
 
 /**

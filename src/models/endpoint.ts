@@ -8,7 +8,7 @@ export interface Endpoint {
   readonly url: string
   /** The query of the configured address, sent with each request. */
   readonly query: Readonly<Record<string, string>>
-  /** Sent with each request beside the usual ones. */
+  /** Extra headers for each request. */
   readonly headers?: Readonly<Record<string, string>>
   readonly apiKey: string | null
   /** Texts that no message may hold. */
@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly guard: Guard | null
 }
 
-/** What a model names itself, and what the settings offer where it names nothing. */
+/** The model's own address and key, and the settings' defaults. */
 export interface EndpointChoice {
   readonly own: EndpointAddress
   readonly defaults: EndpointAddress
@@ -34,7 +34,7 @@ interface EndpointAddress {
   readonly apiKey?: string | undefined
 }
 
-/** What the settings and the operator say of the addresses and keys of models. */
+/** The settings' addresses and keys for models. */
 export interface EndpointDefaults {
   readonly chat: ChatDefaults
   /** Which addresses a model may name; unset: any. */

@@ -1,7 +1,7 @@
 import type { ModelFeature } from '../core/domain/model-features.ts'
 import { AppError } from '../core/errors.ts'
 
-/** Thrown before anything of an answer has come: the same request may go better without the feature. */
+/** Thrown before any of the answer has arrived: the request may succeed without the feature. */
 export class FeatureRefused extends AppError {
   readonly feature: ModelFeature
 
@@ -91,7 +91,7 @@ const OTHER_MATTERS =
   /context.{0,12}(length|window)|too (long|large|many tokens)|maximum.{0,30}tokens/i
 
 /**
- * Which of the features that a request used its server refuses, by the words of the failed answer; null: none of them.
+ * The feature of the request that its server refuses, by the error text; null: none of them.
  */
 export function refusedFeature(
   { status, words }: { readonly status: number | null; readonly words: string },

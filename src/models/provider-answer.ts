@@ -1,7 +1,9 @@
+import type { FinishReason, TokenUsage } from '../core/domain/agents/agent-run.ts'
+import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
 import { isCount } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
-/** Of the body of a failed answer: its message is short. */
+/** For the body of a failed answer: its message is short. */
 const FAILURE_BYTES_MAX = 65_536
 
 /**
@@ -21,7 +23,7 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
     const said = await new Response(body).text().catch(() => '')
     return new Response(withError(said), { status, statusText, headers })
   }
-  // Bun's `fetch` has a method beside the call.
+  // Bun's `fetch` also has a method.
   return Object.assign(bounded, { preconnect: fetch.preconnect })
 }
 
@@ -62,8 +64,7 @@ function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
 }
 
 /**
- * An own member of a value of unknown shape; `undefined` where there is none. Lists have `'0'`,
- * `'1'`, …
+ * An own member of a value of unknown shape, or `undefined`. Lists have `'0'`, `'1'`, …
  */
 export function member(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
@@ -73,4 +74,19 @@ export function member(value: unknown, key: string): unknown {
 /** null: the provider did not say how many. */
 export function tokenCount(value: unknown): number | null {
   return isCount(value) ? value : null
+}
+
+/** How an answer ended. */
+export type AnswerEnd = Omit<Extract<ChatDelta, { kind: 'end' }>, 'kind'>
+
+const WARNINGS: Readonly<Record<FinishReason, readonly string[]>> = {
+  stop: [],
+  tool_calls: [],
+  length: ['The answer was cut off: the model had reached its limit of tokens'],
+  filter: ['The content filter of the model withheld the answer or a part of it'],
+  refusal: ['The model refused to answer'],
+}
+
+export function answerEnd(finish: FinishReason, usage: TokenUsage | null): AnswerEnd {
+  return { finish, usage, warnings: WARNINGS[finish] }
 }

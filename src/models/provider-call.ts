@@ -1,24 +1,17 @@
 import { AppError } from '../core/errors.ts'
-import { abortable, withDeadline } from '../core/runtime/cancellation.ts'
-import { statusOf } from './provider-failure.ts'
-import {
-  isTransientStatus,
-  type RetryPolicy,
-  retry,
-  retryAfterMs,
-  type TryResult,
-  withWait,
-} from './retry.ts'
+import { abortable, sleep, withDeadline } from '../core/runtime/cancellation.ts'
+import { MINUTE_MS } from '../core/time.ts'
+import { isTransientStatus, statusOf } from './provider-failure.ts'
 
-/** How often and how long a provider is asked for one answer. */
+/** How often and how long a provider is called for one answer. */
 export interface CallLimits {
   /** Tries after the first, on 408, 409, 425, 429, 5xx and broken connections; `Retry-After` is kept to. */
   readonly retriesMax: number
   /** Before the first further try; doubled before each one after it. */
   readonly delayMs: number
-  /** Of one try. What takes as long as this is not tried again. */
+  /** For one try. One that takes this long is not repeated. */
   readonly timeoutMs: number
-  /** Of all tries and the pauses between them. */
+  /** For all tries and the pauses between them. */
   readonly totalMs: number
   /** When all is over, on the clock of `performance.now()`, for a caller who makes several calls; unset: whenever. */
   readonly endMs?: number
@@ -28,9 +21,9 @@ export interface CallLimits {
 
 export interface CallTerms {
   readonly limits: CallLimits
-  /** What is thrown when a try takes too long. */
+  /** The error when a try takes too long. */
   readonly timeoutError: (timeoutMs: number) => AppError
-  /** What a failed try is to the caller. */
+  /** The caller's view of a failed try. */
   readonly failureOf: (error: unknown) => AppError
 }
 
@@ -81,16 +74,97 @@ function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   }
 }
 
-/** The clients' name for a connection that could not be made or broke; an answer that does not fit is not one. */
+/** The clients' name for a connection that failed or broke; an invalid answer is not one. */
 function isBroken(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.constructor.name === 'APIConnectionError'
 }
 
-/** What our own `fetch` refused, which a provider's client wraps into an error of its own. */
+/** The refusal by Eider's own `fetch`, which a provider's client wraps into its error. */
 export function refusalWithin(error: unknown): AppError | null {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 4; depth += 1) {
     if (cause instanceof AppError) return cause
     cause = cause.cause
   }
   return null
+}
+
+export interface RetryPolicy {
+  /** Tries after the first. */
+  readonly retriesMax: number
+  /** Before the first further try; doubled before each one after it. */
+  readonly delayMs: number
+  /** No single pause is longer; a server that asks for a longer one is not tried again. */
+  readonly waitMsMax: number
+  /** What is left until the caller's own deadline: nor is one that asks for a pause beyond it. */
+  leftMs(): number
+}
+
+export type TryResult<T> = { readonly kind: 'done'; readonly value: T } | FailedTry
+
+export interface FailedTry {
+  readonly kind: 'failed'
+  readonly error: AppError
+  /** Whether another try may go better: a busy server, a broken connection. */
+  readonly isTransient: boolean
+  /** What the server asked for. */
+  readonly retryAfterMs: number | null
+}
+
+/** The value of the first try that succeeds. @throws the last try's error, or the signal's reason */
+export async function retry<T>(
+  attempt: () => Promise<TryResult<T>>,
+  policy: RetryPolicy,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let retryIndex = 0; ; retryIndex += 1) {
+    signal.throwIfAborted()
+    const result = await attempt()
+    if (result.kind === 'done') return result.value
+    signal.throwIfAborted()
+    if (!result.isTransient || retryIndex >= policy.retriesMax) throw result.error
+    const waitMs = waitMsOf(result, policy, retryIndex)
+    const waitMsMax = Math.min(policy.waitMsMax, policy.leftMs())
+    if (waitMs > waitMsMax) throw tooLong(result, waitMsMax)
+    await sleep(waitMs, signal)
+  }
+}
+
+/** A long wait still looks at least once a minute. */
+const UNASKED_MS_MAX = MINUTE_MS
+
+/** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
+function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
+  if (failed.retryAfterMs !== null) return failed.retryAfterMs
+  const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax, UNASKED_MS_MAX)
+  return doubled * (1 - Math.random() / 4)
+}
+
+function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppError {
+  if (retryAfterMs === null) return error
+  const [asked, most] = [retryAfterMs, Math.max(0, waitMsMax)].map((ms) => Math.ceil(ms / 1000))
+  const why = `it asks to wait ${asked} s before another try, and there is time for ${most} s`
+  const told = new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
+  return withWait(told, retryAfterMs)
+}
+
+/** Adds when the server wants the next request. */
+export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
+  return new AppError(code, message, { cause, retryAfterSeconds })
+}
+
+/** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
+export function retryAfterMs(headers: Headers, nowMs: number): number | null {
+  const millis = numberIn(headers.get('retry-after-ms'))
+  if (millis !== null) return Math.max(0, millis)
+  const text = headers.get('retry-after')
+  const seconds = numberIn(text)
+  if (seconds !== null) return Math.max(0, seconds * 1000)
+  const date = text === null ? Number.NaN : Date.parse(text)
+  return Number.isNaN(date) ? null : Math.max(0, date - nowMs)
+}
+
+function numberIn(text: string | null): number | null {
+  const value = text === null || text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isFinite(value) ? value : null
 }

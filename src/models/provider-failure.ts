@@ -3,7 +3,6 @@ import { AppError } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
-import { isTransientStatus } from './retry.ts'
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
@@ -19,7 +18,7 @@ export function providerFailure(
 ): AppError {
   const detail = redacted(words, endpoint.secrets)
   const said = detail === '' ? '' : `: ${detail}`
-  // Who tells a client why a stream ended looks for the status there.
+  // Code that reports why a stream ended looks for the status there.
   const cause = Object.assign(new Error(detail), { status })
   if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
   const isRefusal = status >= 400 && !isTransientStatus(status)
@@ -34,7 +33,7 @@ export function statusOf({ cause }: AppError): number | null {
   return typeof status === 'number' ? status : null
 }
 
-/** What a stream says of a failure after its head, by what OpenAI, Anthropic and their likes call it. */
+/** The status of a failure within a stream, by the names that OpenAI, Anthropic and others use. */
 const ERROR_STATUSES: Readonly<Record<string, number>> = {
   overloaded_error: 529,
   rate_limit_error: 429,
@@ -63,9 +62,8 @@ function hintOf(status: number, { apiKey }: Endpoint): string {
 }
 
 /**
- * The message of a failed answer where its protocol puts it: `{error: {message}}`, `{error: "…"}` of Ollama, and `{message}`
- * beside `object: "error"` of vLLM. Anything else may be a page of a server that has nothing to do with models, and is not
- * shown.
+ * The message of a failed answer at its protocol's place: `{error: {message}}`, Ollama's `{error: "…"}`, and vLLM's
+ * `{message}` next to `object: "error"`. Anything else may be an unrelated page, and is not shown.
  */
 export function errorText(body: unknown): string {
   const error = member(body, 'error')
@@ -83,11 +81,11 @@ function firstText(...values: readonly unknown[]): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** What the runtime tells developers. */
+/** The runtime's hint for developers. */
 const RUNTIME_ADVICE =
   / ?For more information, pass `verbose: true` in the second argument to fetch\(\)\.?/g
 
-/** What is known of a failure without an answer, or of one that does not fit. A parser's message would quote the answer. */
+/** The description of a failure without a valid answer. A parser's message would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
   // From code that misread the answer: its words mean nothing to users.
@@ -104,7 +102,7 @@ const SECRET_CHARS_MIN = 8
 const CHANCE_CHARS_MAX = 3
 
 const DETAIL_CHARS_MAX = 300
-/** What is behind them is not looked at. */
+/** Text after this is ignored. */
 const READ_CHARS_MAX = 2_000
 
 /**
@@ -166,4 +164,11 @@ function withoutCredentials(text: string): string {
   const random = (token: string) =>
     [/\d/, /[a-z]/, /[A-Z]/].every((kind) => kind.test(token)) ? HIDDEN : token
   return marked.replace(LONG_TOKEN, mixed).replace(LONG_BASE64, random)
+}
+
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+/** What another try may change; every other status from 300 to 499 is a definite refusal. null: no answer came. */
+export function isTransientStatus(status: number | null): boolean {
+  return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }

@@ -1,4 +1,4 @@
-/** How models mark their thoughts at the beginning of a text, where the server does not take them out. */
+/** How models mark thoughts at the start of a text, if the server does not remove them. */
 const THOUGHT_TAGS: readonly (readonly [string, string])[] = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
@@ -16,7 +16,7 @@ export interface Said {
   readonly text: string
 }
 
-/** Takes the thoughts at the beginning of a text out of it, wherever its pieces are cut. */
+/** Removes the thoughts at the start of a text, at any cuts between pieces. */
 export class ThoughtSplitter {
   #state: 'beginning' | 'thought' | 'gap' | 'text' = 'beginning'
   #held = ''
@@ -36,7 +36,7 @@ export class ThoughtSplitter {
     return said
   }
 
-  /** What was held back, when nothing more comes. */
+  /** Text held back, at the end. */
   end(): readonly Said[] {
     const text = this.#held
     this.#held = ''
@@ -74,7 +74,7 @@ export class ThoughtSplitter {
   }
 }
 
-/** How many characters at the end of a text begin the mark. */
+/** How many characters at the end of a text are a prefix of the mark. */
 function partialEnd(text: string, mark: string): number {
   for (let length = Math.min(mark.length - 1, text.length); length > 0; length -= 1) {
     if (mark.startsWith(text.slice(text.length - length))) return length

@@ -4,20 +4,20 @@ export const READING_LIMITS = {
   htmlDepthMax: 500,
   linksPerPageMax: 5000,
   pdfPagesMax: 5000,
-  /** Of a ZIP, and so of an Office file or a book. */
+  /** For a ZIP, and so for an Office file or a book. */
   zipEntriesMax: 20_000,
-  /** What the parts of one file may unpack to, pictures not counted. */
+  /** The unpacked size of one file's parts, without pictures. */
   inflatedBytesMax: 256 * 1024 * 1024,
   xmlDepthMax: 500,
   /** Parsing takes about a second for each million. */
   markdownCleanedCharsMax: 8_000_000,
   /** Pictures of text in one file that a model reads. */
   scansMax: 1000,
-  /** Of one: providers take no more. */
+  /** For one picture: providers take no more. */
   scanBytesMax: 5 * 1024 * 1024,
   /** A smaller picture in an Office file is a logo or a line. */
   pictureBytesMin: 8 * 1024,
-  /** Of a page that is drawn, its longer side. */
+  /** The longer side of a drawn page. */
   scanSide: 2000,
   rtfDepthMax: 5000,
   /** Parts within parts. */
@@ -39,7 +39,7 @@ export const READING_LIMITS = {
   waitMsPerCpuMs: 15,
   /** Processor time in addition, for each megabyte. */
   readMsPerMegabyte: 400,
-  /** What a file may become, however small it is. */
+  /** The output of a file of any size. */
   outputBytes: 1024 * 1024 * 1024,
   /** In addition, for each byte. */
   outputPerByte: 8,

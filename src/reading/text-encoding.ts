@@ -143,8 +143,8 @@ function utf32Decoder(isLittle: boolean): StreamingDecoder {
 }
 
 /**
- * The encoding of text that has no byte order mark and is not UTF-8: every encoding in which the bytes are valid is tried,
- * and the one whose text looks most like a language wins. Browsers do the same with tables of their own.
+ * The encoding of text without a byte order mark that is not UTF-8: every encoding in which the bytes are valid is tried,
+ * and the text that looks most like a language wins. Browsers do the same with other tables.
  */
 
 interface Language {

@@ -10,9 +10,10 @@ import {
   type ZipFile,
 } from 'yauzl'
 import { AppError } from '../core/errors.ts'
+import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
-/** A ZIP where it lies: its entries, and each as a stream, so that none of it is ever held whole. */
+/** A ZIP on disk: its entries, and each as a stream, so that none is ever in memory whole. */
 
 interface WalkedEntry {
   readonly entry: Entry
@@ -42,8 +43,8 @@ export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry,
 
 /**
  * What an entry unpacks to, piece by piece.
- * @throws DamagedEntry after the last piece, where it is not what was packed; Error where it cannot be unpacked, or is not as
- * long as the directory says
+ * @throws DamagedEntry after the last piece, if it differs from the packed file; Error if it cannot be unpacked, or differs
+ * in length from the directory
  */
 export async function* piecesOfEntry({ entry, zip }: WalkedEntry): AsyncGenerator<Uint8Array> {
   const begun = Promise.withResolvers<NodeJS.ReadableStream>()
@@ -105,8 +106,8 @@ const END_RECORD_BYTES = 22
 const END_BYTES_MAX = END_RECORD_BYTES + 65_535
 
 /**
- * Where the ZIP ends, if that is before the file does: some programs leave a line end or zeros behind it, which every other
- * reader takes and yauzl refuses. null: it ends where the file does, or yauzl will say what it is.
+ * The end of the ZIP, if that is before the file's end: some programs add a line end or zeros, which every other reader
+ * accepts and yauzl refuses. null: at the file's end, or yauzl will report the error.
  */
 async function endOfZip(path: string): Promise<number | null> {
   const file = Bun.file(path)
@@ -131,7 +132,7 @@ class FileRanges extends RandomAccessReader {
   }
 }
 
-/** Deflate shrinks text to a tenth. What shrinks more than this is made to swell. */
+/** Deflate shrinks text to a tenth. A higher ratio means a bomb. */
 const RATIO_MAX = 200
 /** Below this many bytes the ratio says nothing: a long run of spaces is not a bomb. */
 const RATIO_COUNTS_FROM = 32 * 1024 * 1024
@@ -151,8 +152,8 @@ export function beginsLikeZip(bytes: Uint8Array): boolean {
 }
 
 /**
- * The wanted entries of a ZIP, by name. What its directory says about sizes is checked before anything is inflated, and
- * holds for inflating too.
+ * The requested entries of a ZIP, by name. The sizes in its directory are checked before anything is inflated, and enforced
+ * while inflating.
  * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed; also where an entry is
  * not what was packed: one flipped byte can pass as text
  */
@@ -174,9 +175,7 @@ export function zipEntries(
     if (cause instanceof AppError) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
     const next = 'it may be cut off or locked by a password; save it again without one'
-    throw new AppError('file_unreadable', `The file is a damaged ZIP (${reason}); ${next}`, {
-      cause,
-    })
+    throw unreadable(`The file is a damaged ZIP (${reason}); ${next}`, cause)
   }
 }
 
@@ -186,7 +185,7 @@ function entriesOf(bytes: Uint8Array): readonly UnzipFileInfo[] {
     filter: (entry) => {
       if (entries.length >= READING_LIMITS.zipEntriesMax) {
         const limit = `a ZIP has at most ${READING_LIMITS.zipEntriesMax} entries`
-        throw new AppError('file_unreadable', `The file holds too many parts: ${limit}`)
+        throw unreadable(`The file holds too many parts: ${limit}`)
       }
       entries.push(entry)
       return false
@@ -195,7 +194,7 @@ function entriesOf(bytes: Uint8Array): readonly UnzipFileInfo[] {
   return entries
 }
 
-/** What the entries must have, in their order; fflate neither checks nor tells it. */
+/** The checksums of the entries, in order; fflate neither checks nor returns them. */
 function checksumsIn(bytes: Uint8Array): readonly number[] {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = zip.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'), zip.length - 22)
@@ -215,10 +214,10 @@ function checksumsIn(bytes: Uint8Array): readonly number[] {
   return checksums
 }
 
-/** Of a part that is there and not as it was packed. */
+/** For a part that exists but differs from the packed one. */
 export function damagedPart(name: string): AppError {
   const message = `The file is damaged: its part ${name} is not what was packed (its checksum is wrong)`
-  return new AppError('file_unreadable', `${message}; send it again, or save it again`)
+  return unreadable(`${message}; send it again, or save it again`)
 }
 
 function refuseSwelling(entries: readonly UnzipFileInfo[]): void {
@@ -228,5 +227,5 @@ function refuseSwelling(entries: readonly UnzipFileInfo[]): void {
   if (inflated <= READING_LIMITS.inflatedBytesMax && !isSwelling) return
   const found = `${entries.length} parts of ${packed} bytes would unpack to ${inflated}`
   const limit = isSwelling ? `${RATIO_MAX} times` : `${READING_LIMITS.inflatedBytesMax} bytes`
-  throw new AppError('file_unreadable', `The file swells: ${found}; at most ${limit} is read`)
+  throw unreadable(`The file swells: ${found}; at most ${limit} is read`)
 }

@@ -15,9 +15,9 @@ import type {
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type {
-  ChunkCounts,
   ChunkRows,
   CommittedStates,
+  KnownChunks,
   NearestChunks,
   VectorIndexStates,
   WatchedState,
@@ -37,7 +37,7 @@ export interface RetrievalStore {
 }
 
 export interface RetrievalOptions extends VectorCachesOptions {
-  /** Of the rows of chunks in memory; 0: none are kept. */
+  /** For the rows of chunks in memory; 0: none. */
   readonly rowBytesMax: number
 }
 
@@ -50,7 +50,7 @@ export interface Retrieval {
   /** The same, by what they are to a search. */
   readonly ports: {
     readonly nearest: NearestChunks
-    readonly counts: ChunkCounts
+    readonly known: KnownChunks
     readonly rows: ChunkRows
     readonly commits: CommittedStates
     readonly indexes: VectorIndexStates
@@ -79,7 +79,7 @@ export function openRetrieval(
   }
   store.setListener(toldBoth(all, alsoTold))
   const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
-  const searched = { nearest: vectorCaches, counts: vectorCaches, rows: rowCaches }
+  const searched = { nearest: vectorCaches, known: vectorCaches, rows: rowCaches }
   const ports = { ...searched, commits, indexes: indexStates }
   return { vectorCaches, rowCaches, commits, indexStates, ports }
 }
@@ -153,9 +153,9 @@ export class IndexStates implements VectorIndexStates {
 }
 
 interface Commits {
-  /** That have begun. */
+  /** Started. */
   count: number
-  /** That have begun and not ended. */
+  /** Started and not ended. */
   pending: number
   ended: PromiseWithResolvers<void> | null
 }

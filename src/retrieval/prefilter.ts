@@ -2,15 +2,18 @@ import type { BoundSql, PrefilterSql, RunLimits } from '../core/domain/ports/eng
 import type { ColumnReader } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
+import type { KeptChunks } from './chunk-values.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import type { ExactIndex, VectorSearch } from './vectors/exact-index.ts'
 
 /** A prefilter, and the state of the knowledge base that it is about. */
 export interface PrefilterRequest {
   readonly prefilter: PrefilterSql
+  /** What memory says; null: the database must say. */
+  kept(): Promise<KeptChunks | null>
   readonly limits: RunLimits
   readonly revision: number
-  /** Whether a transaction that begins now still sees that revision. */
+  /** Whether a new transaction still sees that revision. */
   isCurrent(): boolean
 }
 
@@ -19,7 +22,7 @@ export interface PrefilteredChunks {
   readonly request: PrefilterRequest
   /** null: they are too many to list, and `passing` checks single ones. */
   readonly keys: BigInt64Array | null
-  /** Those of some chunks that the conditions keep. */
+  /** The chunks that the conditions keep. */
   passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
 }
 
@@ -54,7 +57,7 @@ export class Prefilter {
     this.#reader = reader
   }
 
-  /** The keys where they are few, or asked for again; null: they are many, which `passing` recognises. */
+  /** The keys if they are few, or requested again; null: they are many, which `passing` recognises. */
   async fewKeys(
     request: PrefilterRequest,
     chunkCount: number,
@@ -62,10 +65,12 @@ export class Prefilter {
   ): Promise<BigInt64Array | null> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
+    const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
+    const kept = await request.kept()
+    if (kept !== null) return kept.count <= usual ? this.#remember(request, kept.keys()) : null
     const canBeLong = chunkCount <= LIST_BYTES_MAX / 8
     const isAsked = canBeLong && this.#cache.isAskedAgain(request.prefilter, request.revision)
     if (!isAsked && this.#broad.get(request.prefilter.sql) !== undefined) return null
-    const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
     const keysMax = isAsked ? chunkCount : usual
     const keys = await this.#listed(request, keysMax, signal)
     if (keys === null) this.#broad.set(request.prefilter.sql, true)
@@ -77,10 +82,11 @@ export class Prefilter {
   async allKeys(request: PrefilterRequest, signal: AbortSignal): Promise<BigInt64Array> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
+    const kept = await request.kept()
+    if (kept !== null) return this.#remember(request, kept.keys())
     const keys = await this.#listed(request, Number.MAX_SAFE_INTEGER, signal)
     if (keys === null) throw new Error('a list without a limit is complete')
-    this.#remember(request, keys)
-    return keys
+    return this.#remember(request, keys)
   }
 
   /**
@@ -100,8 +106,9 @@ export class Prefilter {
     return topKWithMargin(search.index, { ...search, allowedKeys }, signal)
   }
 
-  #remember({ prefilter, revision, isCurrent }: PrefilterRequest, keys: BigInt64Array): void {
+  #remember({ prefilter, revision, isCurrent }: PrefilterRequest, keys: BigInt64Array) {
     if (isCurrent()) this.#cache.set(prefilter, { revision, keys })
+    return keys
   }
 
   /** All keys that the conditions keep; null: they are more than that. */
@@ -114,7 +121,7 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    // The rows of a short list are made at once: that is one step of the database instead of many.
+    // The rows of a short list are made at once: one step of the database instead of many.
     const isShort = keysMax <= SHORT_KEYS_MAX
     for await (const batch of this.#reader.columns(
       { ...prefilter, sql, isShort },
@@ -134,7 +141,7 @@ export class Prefilter {
     return keys
   }
 
-  /** Those of the nearest that the conditions keep; null: they are too few, even of the most that can be looked at. */
+  /** The nearest that the conditions keep; null: too few, even of the most that can be examined. */
   async #nearestPassing(
     search: PrefilteredSearch,
     signal: AbortSignal,
@@ -156,12 +163,15 @@ export class Prefilter {
     }
   }
 
-  /** Those of the chunks that the conditions keep. */
+  /** The chunks that the conditions keep. */
   async passing(
     keys: readonly bigint[],
-    { prefilter, limits }: Pick<PrefilterRequest, 'prefilter' | 'limits'>,
+    request: Pick<PrefilterRequest, 'prefilter' | 'kept' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
+    const kept = await request.kept()
+    if (kept !== null) return new Set(keys.filter((key) => kept.has(key)))
+    const { prefilter, limits } = request
     const sql = `SELECT __chunk_key FROM (${prefilter.sql}) WHERE __chunk_key IN ($eider_near)`
     const values = { ...prefilter.values, eider_near: keys }
     const found = new Set<bigint>()
@@ -173,7 +183,7 @@ export class Prefilter {
 }
 
 const PREFILTER_BYTES_MAX = 32 * 1024 ** 2
-/** Of one list: longer ones are read again. */
+/** For one list: longer ones are read again. */
 const LIST_BYTES_MAX = 4 * 1024 ** 2
 
 interface KeyList {
@@ -194,7 +204,7 @@ export class PrefilterCache {
   /** By their names, at which revision prefilters were asked for that are not among the lists. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
 
-  /** Whether the same one was asked for at the same revision before: it is worth a long list then. */
+  /** Whether it was requested before at the same revision: then a long list is worthwhile. */
   isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
     if (!prefilter.isCacheable) return false
     const name = conditionName(prefilter)
@@ -240,7 +250,7 @@ export async function topKWithMargin(
 ): Promise<readonly NearestChunk[] | null> {
   const { neighboursMax } = VECTOR_LIMITS
   if (search.k > neighboursMax) return null
-  // A `k` that is not a count goes on as it is, to be refused.
+  // A `k` that is not a count is passed on, to be refused.
   let wanted = search.k > 0 ? Math.min(search.k + 8, neighboursMax) : search.k
   for (;;) {
     const found = await index.search({ ...search, k: wanted }, signal)
@@ -255,8 +265,8 @@ export async function topKWithMargin(
 }
 
 /**
- * How far two distances can change places when inner products of unit vectors are added up in
- * float32 in any order: each is off by no more than n * 2^-24, and a little for 1 - x.
+ * How far two distances can change places when inner products of unit vectors are added up in float32 in any order: each is
+ * off by at most n * 2^-24, and a little for 1 - x.
  */
 export function float32Margin(dimensions: number): number {
   return 2 * (dimensions + 2) * 2 ** -24

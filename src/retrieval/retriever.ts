@@ -1,22 +1,36 @@
 import type { TableIds } from '../core/domain/chunk.ts'
+import type { ColumnCondition } from '../core/domain/column-condition.ts'
 import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
-import type { ColumnReader, CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import type {
+  ColumnReader,
+  CommittedWrite,
+  RowReader,
+} from '../core/domain/ports/retrieval-ports.ts'
+import type {
+  DocumentRequest,
   FeedbackSource,
   KeywordHits,
   NearestChunk,
   NearestFound,
   NearestSearch,
 } from '../core/domain/ports/search-ports.ts'
+import type { KeptChunks } from './chunk-values.ts'
+import { FilterValues } from './filter-values.ts'
 import { KeywordRetriever } from './keyword-retriever.ts'
 import { float32Margin, Prefilter, type PrefilteredChunks, topKWithMargin } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 
+const IS_DOCUMENT: ColumnCondition = {
+  kind: '=',
+  column: { name: 'document_id', kind: 'hash' },
+  value: { parameter: 'id' },
+}
+
 /** DuckDB rounds differently, so ask the accelerator for a few more. */
 const MORE_OF_ACCELERATOR = 4
 
-/** A cache as a transaction sees its table that begins while it is current. */
+/** The state of a cache for a transaction that starts while it is current. */
 export interface CacheSnapshot {
   readonly cache: VectorCache
   readonly index: ExactIndex
@@ -24,29 +38,56 @@ export interface CacheSnapshot {
   isCurrent(): boolean
 }
 
+/** null: its vectors are not in memory. */
+export async function snapshotOf(cache: VectorCache | null): Promise<CacheSnapshot | null> {
+  await cache?.settled()
+  const index = cache?.index ?? null
+  if (cache === null || index === null) return null
+  return { cache, index, revision: index.revision, isCurrent: cache.watch() }
+}
+
 interface RequestedSearch extends NearestSearch {
   /** null: all chunks. */
   readonly prefiltered: PrefilteredChunks | null
 }
 
-/** Searches in the caches of the vectors, and in the keyword index beside them. */
+/** Searches in the caches of the vectors, and in the keyword index. */
 export class Retriever {
   readonly #prefilter: Prefilter
+  readonly #filterValues: FilterValues
   readonly #keywords: KeywordRetriever
 
-  constructor(reader: ColumnReader) {
+  constructor(reader: ColumnReader & RowReader) {
+    this.#filterValues = new FilterValues(reader)
     this.#prefilter = new Prefilter(reader)
     this.#keywords = new KeywordRetriever(reader)
   }
 
   /** A write was committed. */
-  committed(
-    { id }: Pick<TableIds, 'id'>,
-    { revision, changed, hasOtherTerms }: CommittedWrite,
-  ): void {
+  committed({ id }: Pick<TableIds, 'id'>, write: CommittedWrite): void {
+    this.#filterValues.committed({ id }, write)
+    const { revision, changed, hasOtherTerms } = write
     const isUnknown = changed === null || hasOtherTerms === true
     const removedKeys = isUnknown ? null : (changed.removedKeys ?? new BigInt64Array())
     this.#keywords.committed({ id }, revision, removedKeys)
+  }
+
+  /** The chunks of a knowledge base are gone, or others. */
+  forget(id: number): void {
+    this.#filterValues.forget(id)
+  }
+
+  /** See `KnownChunks`. */
+  async keysOfDocument(
+    { index, revision, isCurrent }: CacheSnapshot,
+    { knowledgeBase, id, limits }: DocumentRequest,
+    signal: AbortSignal,
+  ): Promise<BigInt64Array | null> {
+    const prefilter = { sql: '', values: { id }, isCacheable: true, condition: IS_DOCUMENT }
+    const state = { chunkCount: index.count, revision, isCurrent }
+    const search = { knowledgeBase, prefilter, limits, ...state }
+    const kept = await this.#filterValues.kept(search, signal)
+    return kept === null ? null : kept.keys()
   }
 
   /**
@@ -115,14 +156,23 @@ export class Retriever {
   /** The chunks that the conditions keep; null: no conditions. */
   async #prefiltered(
     snapshot: CacheSnapshot,
-    { prefilter, limits }: NearestSearch,
+    { knowledgeBase, prefilter, limits }: NearestSearch,
     signal: AbortSignal,
   ): Promise<PrefilteredChunks | null> {
     if (prefilter === null) return null
-    const request = { ...snapshot, prefilter, limits }
+    const chunkCount = snapshot.index.count
+    const filtered = { ...snapshot, knowledgeBase, prefilter, limits, chunkCount }
+    let kept: Promise<KeptChunks | null> | null = null
+    const request = {
+      ...filtered,
+      kept: () => {
+        kept ??= this.#filterValues.kept(filtered, signal)
+        return kept
+      },
+    }
     return {
       request,
-      keys: await this.#prefilter.fewKeys(request, snapshot.index.count, signal),
+      keys: await this.#prefilter.fewKeys(request, chunkCount, signal),
       passing: (keys) => this.#prefilter.passing(keys, request, signal),
     }
   }
@@ -158,7 +208,7 @@ export class Retriever {
   }
 }
 
-/** What is found of a cache that is let go meanwhile is out of date, and not a failure of the search. */
+/** Results of a cache released meanwhile are outdated, but not a failure of the search. */
 async function whileCurrent<T>(
   { isCurrent }: CacheSnapshot,
   signal: AbortSignal,

@@ -8,11 +8,11 @@ import { KEY_FILES } from './catalog/secrets.ts'
 import { openStore, type Store } from './store.ts'
 
 export interface RestoreRequest {
-  /** Of the backup. */
+  /** The backup's folder. */
   readonly backup: string
   /** The new data folder: missing or empty. */
   readonly folder: string
-  /** The key file, where the backup was made without. */
+  /** The key file, if the backup has none. */
   readonly key?: string | undefined
 }
 

@@ -56,7 +56,7 @@ async function audited<T>(
 }
 
 interface AuditedWork<T> {
-  /** What the work changed, known when it is over; null: nothing. */
+  /** The change, known when the work is over; null: none. */
   readonly change: () => (StatementChange & { readonly principal: Principal }) | null
   readonly skippedRowsOf: (result: T) => number
 }
@@ -80,7 +80,7 @@ export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): Use
   }
 }
 
-/** What the statements about keys and users work on. */
+/** The dependencies of statements about keys and users. */
 export function statementAccess(
   { keys, users }: Pick<Store, 'keys' | 'users'>,
   { username, password }: Settings,

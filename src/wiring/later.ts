@@ -1,4 +1,4 @@
-/** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
+/** Parts that the first answer does not need: loaded with the first request that does, or a moment later. */
 export const LATER = {
   query: () => import('../query/run/run-query.ts'),
   documents: () => import('../query/documents/document-changes.ts'),
@@ -9,6 +9,7 @@ export const LATER = {
   scheduled: () => import('../query/run/run-scheduled.ts'),
   checkScheduled: () => import('../query/run/run-scheduled.ts'),
   search: () => import('../query/search/run-search.ts'),
+  answerability: () => import('../models/builtin/chat/unit-ranking.ts'),
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),
   views: () => import('../query/select/views.ts'),

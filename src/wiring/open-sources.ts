@@ -16,7 +16,7 @@ export interface SourcesOptions {
 export interface SourceFilesOptions {
   /** EIDER_SOURCES_DIR; null: no file may be read. */
   readonly folder: string | null
-  /** Of one process that reads a file. */
+  /** For one process that reads a file. */
   readonly memoryBytes: number
   /** All that such a process has of one: nothing secret. */
   readonly environment: Readonly<Record<string, string>>

@@ -26,16 +26,13 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 export function liveTables(
   sources: ListedSources['sources'],
   schedules: Pick<ScheduleStore, 'list' | 'runs'>,
-  {
-    keeping,
-    traces,
-    audit,
-  }: {
+  given: {
     readonly keeping: SourceKeeping
     readonly traces: TraceStore
     readonly audit: Pick<AuditLog, 'settled'>
   },
 ): LiveTables {
+  const { keeping, traces, audit } = given
   return {
     async rows(table, snapshot, signal) {
       if (table === 'tables' || table === 'columns') {
@@ -59,7 +56,7 @@ export function liveTables(
   }
 }
 
-/** The one row that conditions over what was asked look at. */
+/** The one row that the conditions read. */
 function askedRows({ by, seesAll }: Asker) {
   return { rows: [{ SEEN: seesAll ? 'all' : 'own', ASKED_BY: by }] }
 }

@@ -20,14 +20,12 @@ interface TraceParts {
   readonly counter: RunSink
 }
 
-export interface RunTracing {
+/** Where the runs of agents go. */
+export function runTracingOf(parts: TraceParts): {
   readonly traces: RunTraces
   /** After the last question. */
   close(): Promise<void>
-}
-
-/** Where the runs of agents go. */
-export function runTracingOf(parts: TraceParts): RunTracing {
+} {
   const { settings, store, log, counter } = parts
   store.traces.onFailure((error) => log.failure({ requestId: 'traces', error }))
   const collector = collectorOf(parts)
@@ -42,7 +40,7 @@ export function runTracingOf(parts: TraceParts): RunTracing {
   return { traces, close: async () => collector?.close() }
 }
 
-/** OpenTelemetry takes a seventh of a second to load: only where it is wanted, and after the start. */
+/** OpenTelemetry takes a seventh of a second to load: only if enabled, and after the start. */
 const LOAD_MS = 200
 
 function collectorOf({ settings, version, log }: TraceParts) {

@@ -36,7 +36,8 @@ function wireEvent(event: Exclude<AgentEvent, { type: 'turn' | 'summary' }>): Co
   if (event.type === 'start') return startEvent(ASK.question, traceId)
   if (event.type === 'end') return { type: 'end' }
   if (event.type !== 'output') return progressEvent(event, traceId)
-  return outputEvent({ content: event.output, traceId, citations: [], warnings: [] })
+  const told = { content: event.output, traceId, citations: [], warnings: [] }
+  return outputEvent({ ...told, evidence: event.judged?.evidence ?? 'answer' })
 }
 
 async function failureOf(work: Promise<unknown>): Promise<unknown> {
@@ -79,12 +80,15 @@ describe('answer', () => {
         messages: [{ content: 'kb_query_tool(SELECT 1)' }],
         ...trace,
       },
-      { output, messages: [{ content: output }], ...trace, citations: [], warnings: [] },
+      {
+        ...{ output, messages: [{ content: output }], ...trace },
+        ...{ citations: [], evidence: 'answer', warnings: [] },
+      },
       { type: 'end' },
     ])
   })
 
-  test('a thought that only ends is no part of the answer', async () => {
+  test('a thought that only ends is not part of the answer', async () => {
     const { model } = scriptedModel(['They ask for', ' days.\n</thi', 'nk>\n\n30 days.'])
     expect((await played({}, model)).at(-2)).toMatchObject({ output: '30 days.' })
     const about = scriptedModel(['Models write <think>\n</think>\nbefore.'])

@@ -89,7 +89,7 @@ describe('ToolHost', () => {
     expect(asked).toEqual([])
   })
 
-  test('a bug and an abort are no observation', async () => {
+  test('a bug and an abort are not observations', async () => {
     const bug = new TypeError('x is not a function')
     await expect(run(hostWith(failing(bug)), 'kb_query_tool', 'SELECT 1')).rejects.toBe(bug)
     const abort = AbortSignal.abort(new AppError('cancelled', 'gone'))

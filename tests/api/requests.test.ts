@@ -32,7 +32,7 @@ test('a statement under way is listed without values and can be cancelled', asyn
   expect([again.status, Object(again.body).code]).toEqual([404, 'request_not_found'])
 })
 
-test('who is no admin neither sees nor ends the requests of others', async () => {
+test('only an admin sees or ends the requests of others', async () => {
   const own = await makeKey(app, ['read'])
   const other = await makeKey(app, ['read'])
   const answer = app.send('POST', '/api/sql/query', { query: SLOW }, own.headers)

@@ -12,6 +12,28 @@ import { drop, type SmallFile } from './dropped-files.ts'
 
 const browser = browserOver()
 
+/** Compressed, of all that is loaded before anything is clicked. */
+const FIRST_LOAD_BYTES_MAX = 50_000
+
+browserTest('the first load is small', async () => {
+  await browser.visit('/', {}, async ({ page }) => {
+    await page.getByRole('button', { name: 'Choose files' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const loaded = await page.evaluate(() => {
+      const entries = performance.getEntries().filter((entry) => 'encodedBodySize' in entry)
+      return entries.map((entry) => ({
+        path: new URL(entry.name).pathname,
+        bytes: Number('encodedBodySize' in entry && entry.encodedBodySize),
+      }))
+    })
+    const files = loaded.filter(({ path }) => !path.startsWith('/api/'))
+    expect(files.length).toBeGreaterThan(2)
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0)
+    expect(total).toBeLessThanOrEqual(FIRST_LOAD_BYTES_MAX)
+    expect(total).toBeGreaterThan(20_000)
+  })
+})
+
 browserTest('an empty server loads the sample, which can be searched and measured', async () => {
   // What is there already when the sample is loaded again.
   const expectedErrors = /409/

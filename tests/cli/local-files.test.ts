@@ -46,7 +46,7 @@ test('files left out by default rules are named with the reason', async () => {
   })
 })
 
-test('what own patterns leave out is no news', async () => {
+test('files left out by the user’s patterns are not reported', async () => {
   const { files, reasons } = await found({}, join(folder, '*.png'))
   expect(files).toEqual(['logo.png'])
   expect(Object.keys(reasons).toSorted()).toEqual(['.env', 'node_modules/'])

@@ -20,7 +20,7 @@ test('statements are remembered, the newest first, in a file of one user; secret
   rmSync(folder, { recursive: true })
 })
 
-test('a folder that cannot be written is no failure', () => {
+test('a folder that cannot be written is not a failure', () => {
   rememberStatement('SELECT 1;', { XDG_STATE_HOME: '/dev/null' })
   expect(readHistory({ XDG_STATE_HOME: '/dev/null' })).toEqual([])
   expect(historyFile({})).toBeNull()

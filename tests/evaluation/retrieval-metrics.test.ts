@@ -69,7 +69,7 @@ describe('odd input', () => {
     )
   })
 
-  test('a negative grade is no penalty', () => {
+  test('a negative grade is not a penalty', () => {
     expect(metrics(['bad', 'a'], { a: 1, bad: -7 }, 2)).toEqual(metrics(['bad', 'a'], { a: 1 }, 2))
   })
 

@@ -200,7 +200,7 @@ describe('knowledge bases', () => {
     })
   })
 
-  test('a row that is no object is named by its place', async () => {
+  test('a row that is not an object is named by its position', async () => {
     const call = client(testServer())
     await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
     const { json } = await call(`PUT ${KBS}/teas`, { knowledge_base: { rows: [{}, 'a'] } })

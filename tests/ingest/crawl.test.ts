@@ -207,12 +207,12 @@ describe('what fails', () => {
     })
   })
 
-  test('a start address that is no text', async () => {
+  test('a start address without text', async () => {
     const site = { [`${A}/x`]: { body: 'x', contentType: 'image/png' } }
     await expect(crawled([`${A}/x`], {}, site)).rejects.toThrow(/has the type image\/png/)
   })
 
-  test('a link that is no text, too deep or gone is left out', async () => {
+  test('a link that is binary, too deep or gone is left out', async () => {
     const site: Site = {
       [`${A}/`]: page('home', '/x', '/y', '/z'),
       [`${A}/x`]: { body: 'x', contentType: 'image/png' },

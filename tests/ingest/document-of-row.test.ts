@@ -38,7 +38,7 @@ describe('ids', () => {
     expect(documentOfRow({ ID: 2, content: 'x' }, 0, rule)).toMatchObject({ id: '2', metadata: {} })
   })
 
-  test('that are no text are refused: made text, they would be one', () => {
+  test('that are not text are refused: as text they would all be equal', () => {
     expect(() => idOf('a\ud800')).toThrow(
       'The id "a\\ud800" is not text: it holds a lone surrogate',
     )

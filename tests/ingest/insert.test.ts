@@ -98,7 +98,7 @@ describe('rows', () => {
     expect([store.writes, embedder.batches]).toEqual([[], []])
   })
 
-  test('of an id that is no text is named', async () => {
+  test('of an id that is not text is named', async () => {
     const { store, deps } = fixture()
     const rows = [
       { id: '\ufffd', content: 'one' },

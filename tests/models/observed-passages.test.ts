@@ -54,7 +54,7 @@ test('finds chunks by the names of their columns, in any order', () => {
   })
 })
 
-test('notes that rows or cells were cut are no text', () => {
+test('notes that rows or cells were cut are not text', () => {
   const rows =
     'chunk_id,chunk_content,relevance\r\na,long… (17 more characters),x\r\n(5 more rows were cut)\r\n'
   const observation = `The first 1 rows, cut at 30 rows; there are more.\n${HEAD}${rows}`
@@ -64,7 +64,7 @@ test('notes that rows or cells were cut are no text', () => {
   })
 })
 
-test('no rows are no passages; another text is a failure with its first line', () => {
+test('no rows give no passages; another text is a failure with its first line', () => {
   expect(passagesIn(`${HEAD}chunk_id,chunk_content\r\n`)).toEqual({
     kind: 'passages',
     passages: [],

@@ -211,7 +211,7 @@ test.each([
   expect(String(error)).not.toContain(KEY)
 })
 
-test('a web page is no answer, and is said to be one', async () => {
+test('a web page is not an answer, and is named as the failure', async () => {
   const headers = { 'content-type': 'text/html; charset=utf-8' }
   await using server = scriptedServer(() => new Response(`<html>${KEY}</html>`, { headers }))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))

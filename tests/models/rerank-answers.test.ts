@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { retryAfterMs } from '../../src/models/provider-call.ts'
 import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge.ts'
 import {
   CLASS_LABELS,
@@ -8,7 +9,6 @@ import {
   tokensScore,
   YES_LABELS,
 } from '../../src/models/rerankers/judged-score.ts'
-import { retryAfterMs } from '../../src/models/retry.ts'
 import { completion } from './fixtures/rerank-support.ts'
 
 async function tokensOf(...tokens: readonly Readonly<Record<string, number>>[]) {
@@ -40,7 +40,7 @@ describe('probabilities', () => {
     expect(tokensScore(crowded, YES_LABELS)).toBeCloseTo(0.96 / 0.97, 10)
   })
 
-  test('noise is no label', async () => {
+  test('noise is not a label', async () => {
     expect(tokensScore(await tokensOf({ Well: 0.97, yes: 0.02 }), YES_LABELS)).toBeNull()
     const thinking = await tokensOf({ '<think>': 1 }, { Okay: 1 }, { ' no': 1 })
     expect(tokensScore(thinking, YES_LABELS)).toBeNull()

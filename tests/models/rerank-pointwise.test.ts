@@ -57,7 +57,7 @@ describe('with probabilities', () => {
     expect(lastLine).toBe('Answer with class_1, class_2, class_3 or class_4.')
   })
 
-  test('long texts are cut, empty ones are a space, half a surrogate pair is no text', async () => {
+  test('long texts are cut, empty ones are a space, half a surrogate pair is dropped', async () => {
     await using server = scriptedServer(gradingModel)
     const passages = ['x'.repeat(10_000), '', `${'y'.repeat(2999)}😀`]
     await rerankerAt(server.url, 'openai').rerank('w'.repeat(100_000), passages, NEVER)
@@ -143,7 +143,7 @@ describe('without probabilities', () => {
     expect(server.seen.map(asksForLogprobs)).toEqual([false])
   })
 
-  test('one answer that is no number is a 0, more than half fail', async () => {
+  test('one answer that is not a number is a 0, more than half fail', async () => {
     await using server = scriptedServer((request) => {
       return passageOf(request) === 'odd' ? completion('I refuse.') : plainModel(request)
     })

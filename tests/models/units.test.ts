@@ -60,7 +60,7 @@ test('an item, a row and a piece of code know what they are read with', () => {
   expect(settings.get('job.stop()')).toBe('Options: Stop it as follows:')
 })
 
-test('a sentence that only leads to something is no unit, and a question is a heading', () => {
+test('a sentence that only introduces a list is not a unit, and a question is a heading', () => {
   const text =
     'There are two:\n\n- one thing\n- other thing\n\nWhy is it so?\n\nBecause it was made so.'
   const units = cut(text)

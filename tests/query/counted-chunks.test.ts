@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { ChunkCounts } from '../../src/core/domain/ports/search-ports.ts'
+import type { KnownChunks } from '../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 
@@ -11,8 +11,8 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close())
 
-async function rowsOf(sql: string, counts?: ChunkCounts) {
-  const deps = counts === undefined ? fixture.deps : { ...fixture.deps, counts }
+async function rowsOf(sql: string, known?: KnownChunks) {
+  const deps = known === undefined ? fixture.deps : { ...fixture.deps, known }
   const request = { sql, db: 'mindsdb', params: {} }
   const result = await runQuery(request, deps, new AbortController().signal)
   if (result.kind !== 'table') return result.kind
@@ -22,8 +22,12 @@ async function rowsOf(sql: string, counts?: ChunkCounts) {
   return { columns: result.rows.columns, rows }
 }
 
-const known: ChunkCounts = { chunkCount: async () => 12_345 }
-const unknown: ChunkCounts = { chunkCount: async () => null }
+const known = knownCount(12_345)
+const unknown = knownCount(null)
+
+function knownCount(count: number | null): KnownChunks {
+  return { chunkCount: async () => count, keysOfDocument: async () => null }
+}
 
 test.each(['SELECT count(*) FROM kb', 'select COUNT(*) as "how many" from mindsdb.kb as k'])(
   '%s is answered by what is known',

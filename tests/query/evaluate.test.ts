@@ -285,7 +285,7 @@ describe('what cannot be evaluated', () => {
     expect(body).toMatchObject({ warnings: [`${said}: version 'doc_id' asks no model`] })
   })
 
-  test('an empty table, empty values and grades that are no numbers', async () => {
+  test('an empty table, empty values and grades that are not numbers', async () => {
     await table('bad', 'query, document, grade', [['tea', 'assam', 'high']])
     await expect(evaluate('test_table = bad')).rejects.toThrow(
       "mindsdb.bad, row 1: the grade 'high' is not a number",

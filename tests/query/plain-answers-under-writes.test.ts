@@ -59,6 +59,7 @@ test('no answer shows half of a write, and each client sees its own', async () =
     written = round
     const [[, round1] = []] = await t.rows(SELECT)
     expect(round1).toBe(round)
+    expect(await t.rows("SELECT id, round FROM kb WHERE id = 'a'")).toEqual([['a', round]])
   }
   isDone = true
   await searches

@@ -59,3 +59,36 @@ test.each([
   await statementsFor(sql)
   expect(await statementsFor(sql)).toHaveLength(1)
 })
+
+test.each([
+  "SELECT * FROM kb WHERE id = 'd7'",
+  'SELECT id, price, relevance FROM kb AS k WHERE k.id = :id LIMIT 1',
+  "SELECT chunk_content FROM kb WHERE id = 'no such document'",
+  "SELECT id FROM kb WHERE id = 'd8' OFFSET 1",
+])('memory shows the chunks of one document as the database does: %s', async (sql) => {
+  const params = { id: 'd9' }
+  const fromDatabase = await rowsOf(sql, params)
+  expect(await statementsFor(sql, params)).toEqual([])
+  expect(await rowsOf(sql, params)).toEqual(fromDatabase)
+})
+
+async function rowsOf(sql: string, params = {}): Promise<readonly unknown[]> {
+  const { signal } = new AbortController()
+  const result = await runQuery({ sql, db: 'mindsdb', params }, fixture.deps, signal)
+  if (result.kind !== 'table') throw new Error('a SELECT has rows')
+  const rows: unknown[] = []
+  for await (const batch of result.rows.batches) rows.push(...batch)
+  return [result.rows.columns, rows]
+}
+
+test.each([
+  "SELECT id FROM kb WHERE id = 'd7' AND price < 100",
+  "SELECT id FROM kb WHERE id = 'd7' ORDER BY price",
+  "SELECT DISTINCT id FROM kb WHERE id = 'd7'",
+  "SELECT count(*) FROM kb WHERE id = 'd7'",
+  "SELECT id FROM (SELECT * FROM kb WHERE id = 'd7')",
+  "SELECT id FROM kb WHERE id = upper('d7')",
+])('the database shows the chunks of one document for %s', async (sql) => {
+  await statementsFor(sql)
+  expect(await statementsFor(sql)).toHaveLength(1)
+})

@@ -52,7 +52,7 @@ describe('Markdown', () => {
     )
   })
 
-  test('badges and file names are no text, the description of a picture is', async () => {
+  test('badges and file names are not text, the description of a picture is', async () => {
     expect(
       await content(
         '[![Build](b.svg)](http://b.test) ![A duck on a lake](d.png) ![d.png](d.png) end',
@@ -291,7 +291,7 @@ describe('other languages of text', () => {
     })
   })
 
-  test('reStructuredText: remarks, addresses of pictures and escapes are no text', async () => {
+  test('reStructuredText: remarks, addresses of pictures and escapes are not text', async () => {
     const text = [
       '.. To release:',
       '',

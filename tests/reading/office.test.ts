@@ -54,7 +54,7 @@ describe('DOCX', () => {
     )
   })
 
-  test('tables whole: merged cells, wrapped rows, several paragraphs; a layout is no table', async () => {
+  test('tables whole: merged cells, wrapped rows, several paragraphs; a layout is not a table', async () => {
     const cell = (text: string, properties = '') =>
       `<w:tc><w:tcPr>${properties}</w:tcPr>${paragraph(text)}</w:tc>`
     const body = `<w:tbl><w:tr>${cell('tea')}${cell('price', '<w:gridSpan w:val="2"/>')}</w:tr>

@@ -43,7 +43,7 @@ test('a page is where it begins in the text, and its facts are columns', async (
   expect(found).toEqual([{ pages: 3 }])
 })
 
-test('names that programs give are no titles', async () => {
+test('generated names are not titles', async () => {
   for (const name of ['untitled', 'Microsoft Word - report.docx', 'paper.dvi']) {
     expect((await read({ pages: [line('text', 72, 700)], info: { Title: name } })).title).toBeNull()
   }
@@ -181,7 +181,7 @@ test('code is fenced with its indents; lists keep their entries', async () => {
   )
 })
 
-test('raised digits are no part of the number before them', async () => {
+test('raised digits are not part of the number before them', async () => {
   const drawn = 'BT /F1 10 Tf 72 700 Td (10) Tj /F1 6 Tf 4 Ts (3) Tj 0 Ts /F1 10 Tf ( units) Tj ET'
   expect(await contentOf(drawn)).toBe('10³ units')
 })
@@ -247,7 +247,7 @@ test('the letters of a Korean syllable that are drawn over each other are one', 
   expect((await read({ pages: [drawn], unicodeMap: map })).content).toBe('삼')
 })
 
-test('a formula is no table, and a pipe in a cell stays one', async () => {
+test('a formula is not a table, and a pipe in a cell stays one', async () => {
   const matrix = [
     ['1', '3', '1'],
     ['3', '5', '3'],

@@ -265,7 +265,7 @@ describe('ODS', () => {
     return zipSync({ mimetype, ...parts })
   }
 
-  test('errors are counted, and the layout of the XML is no text', async () => {
+  test('errors are counted, and the layout of the XML is not text', async () => {
     const cells = (...shown: string[]) =>
       `<table:table-row>${shown
         .map(

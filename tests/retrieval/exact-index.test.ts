@@ -319,7 +319,7 @@ describe('an index', () => {
     expect(made).toThrow(expect.objectContaining({ code: 'dimension_mismatch' }))
   })
 
-  test('refuses keys that are no safe integers', () => {
+  test('refuses keys that are not safe integers', () => {
     const index = newIndex(1)
     const keys = BigInt64Array.from([2n ** 60n])
     expect(() => index.apply({ keys, vectors: unit([1]), revision: 1 })).toThrow('too large')

@@ -101,7 +101,7 @@ export class FakeStore implements RetrievalStore {
   }
 
   prefilter(sql: string, isCacheable = true): PrefilterSql {
-    return { sql, values: {}, isCacheable }
+    return { sql, values: {}, isCacheable, condition: null }
   }
 
   /** The keys that such a prefilter keeps. */
@@ -248,8 +248,8 @@ type Row = readonly (bigint | number | Float32Array)[]
 
 /** The rows as columns, and a way to take them away while they are still in use. */
 function batchOf(rows: readonly Row[]): { readonly batch: ColumnBatch; spoil(): void } {
-  const held: (BigInt64Array | Int32Array | Float32Array)[] = []
-  const hold = <T extends BigInt64Array | Int32Array | Float32Array>(column: T): T => {
+  const held: (BigInt64Array | Int32Array | Float32Array | Float64Array)[] = []
+  const hold = <T extends (typeof held)[number]>(column: T): T => {
     held.push(column)
     return column
   }
@@ -257,6 +257,7 @@ function batchOf(rows: readonly Row[]): { readonly batch: ColumnBatch; spoil(): 
   const batch: ColumnBatch = {
     rowCount: rows.length,
     keys: (column) => hold(BigInt64Array.from(valuesOf(column), (value) => BigInt(Number(value)))),
+    doubles: (column) => hold(Float64Array.from(valuesOf(column), Number)),
     ints: (column) => hold(Int32Array.from(valuesOf(column), Number)),
     floats: (column) => {
       const vectors = valuesOf(column).filter((value) => value instanceof Float32Array)

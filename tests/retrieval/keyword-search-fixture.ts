@@ -52,6 +52,7 @@ function prefilterOf(kb: KnowledgeBase, where: string | undefined): PrefilterSql
     sql: `SELECT chunk_key AS __chunk_key FROM ${chunks} WHERE ${where}`,
     values: {},
     isCacheable: true,
+    condition: null,
   }
 }
 

@@ -53,7 +53,7 @@ test('any other failure of pip shows no address', () => {
   expect(said).toMatch(/^pip could not fetch duckdb-extension-vss \d+\.\d+\.\d+$/)
 })
 
-test('a package without the file is no success', () => {
+test('a package without the file is a failure', () => {
   const { exitCode, said, isMade } = runWith('exit 0')
   expect([exitCode, isMade]).toEqual([1, false])
   expect(said).toContain('does not hold the file')

@@ -47,7 +47,7 @@ test('removes what this system never reads, and says what it saves', async () =>
 test('keeps what development needs where that is installed', async () => {
   put('@biomejs/biome')
   const { text } = await slim()
-  expect(text).toContain('Packages for development stay (@biomejs/biome)')
+  expect(text).toContain('Development packages stay (@biomejs/biome)')
   expect([OTHER, 'typescript', '@types'].map(has)).toEqual([false, true, true])
 })
 
@@ -60,6 +60,20 @@ test('leaves the files of all systems where there are none for this one', async 
   rmSync(join(root, 'node_modules', OWN), { recursive: true })
   await slim()
   expect(has(OTHER)).toBe(true)
+})
+
+test('removes source maps, and unused builds of some packages', async () => {
+  for (const folder of ['js-tiktoken/dist/ranks', 'openai/src', 'openai/lib']) put(folder)
+  const ranks = join(root, 'node_modules/js-tiktoken/dist/ranks')
+  for (const name of ['cl100k_base.js', 'gpt2.js', 'gpt2.d.ts'])
+    writeFileSync(join(ranks, name), '')
+  writeFileSync(join(root, 'node_modules/openai/lib/index.js.map'), '')
+  writeFileSync(join(root, 'node_modules/openai/src/index.ts.map'), '')
+  await slim()
+  const kept = ['cl100k_base.js', 'gpt2.d.ts'].map((name) => `js-tiktoken/dist/ranks/${name}`)
+  expect([...kept, 'openai/lib/file'].map(has)).toEqual([true, true, true])
+  const gone = ['js-tiktoken/dist/ranks/gpt2.js', 'openai/src', 'openai/lib/index.js.map']
+  expect(gone.map(has)).toEqual([false, false, false])
 })
 
 test('does not follow links, and says where nothing is installed', async () => {

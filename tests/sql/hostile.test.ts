@@ -83,7 +83,7 @@ describe('a statement that is too much', () => {
     }, 60_000)
   }
 
-  test('a separator of Unicode is no end of a line', async () => {
+  test('a Unicode separator does not end a line', async () => {
     const { body } = await answerOf('SELECT 1 -- \u2028 ; DROP KNOWLEDGE_BASE kb')
     expect(body.type).toBe('table')
     await expectUnharmed()

@@ -86,7 +86,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     }),
     engine,
     nearest: store.vectorCaches,
-    counts: store.vectorCaches,
+    known: store.vectorCaches,
     rows: store.rowCaches,
     commits: store.commits,
     indexes: store.indexStates,

@@ -52,7 +52,7 @@ test('bytes are counted, not characters', async () => {
   expect(body).toMatchObject({ error_code: 4008 })
 })
 
-test('values are no text of the statement', async () => {
+test('values are not part of the statement’s text', async () => {
   expect(await t.rows('SELECT length(:text)', { text: LONG })).toEqual([[LONG.length]])
 })
 

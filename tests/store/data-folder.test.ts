@@ -53,7 +53,7 @@ test('a folder that cannot be used is refused with its path and the reason', asy
   await expect(openStore({ directory: below })).rejects.toThrow('a part of its path is a file')
 })
 
-test('a file that is no database is refused', async () => {
+test('a file that is not a database is refused', async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'eider-data.duckdb'), 'x'.repeat(10_000))
   await expect(openStore({ directory: folder.path })).rejects.toThrow(

@@ -23,7 +23,7 @@ test('files are replaced whole, private, and removed when no longer wanted', asy
   expect((await readdir(join(folder.path, 'derived'))).toSorted()).toEqual(['b', 'b.part'])
 })
 
-test('what lies in the way is no file; nothing is written without room, or without a folder', async () => {
+test('an obstacle is not a file; nothing is written without room, or without a folder', async () => {
   using folder = temporaryFolder()
   const full = new StoredDerivedFiles(folder.path, () => {
     throw new Error('the disk is full')

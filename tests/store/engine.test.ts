@@ -35,7 +35,7 @@ test('a tree printed and read again is the same text', async () => {
   expect(tree).toContain('9007199254740993')
 })
 
-describe('a text that is no statement', () => {
+describe('a text that is not a statement', () => {
   test.each([
     ['SELEC 1', 'line 1, column 1: syntax error at or near "SELEC"\nSELEC 1\n^'],
     [
@@ -58,7 +58,7 @@ describe('a text that is no statement', () => {
     expect(line.slice(caret.length - 1)).toStartWith('FROM')
   })
 
-  test('a statement that is no SELECT is not supported', async () => {
+  test('a statement other than SELECT is not supported', async () => {
     const failure = await failureOf(store.engine.parse('DELETE FROM t'))
     expect(failure.code).toBe('sql_not_supported')
   })

@@ -71,9 +71,13 @@ export function storedData(paths: readonly string[]): readonly string[] {
   )
 }
 
+/** Only versions of the past can write the data folders that the tests of upgrades open. */
+const FOLDERS_OF_RELEASES = 'tests/slow/upgrade/folders/'
+
 /** Packed files that were inspected; a fixture is made by its test. */
 export function packedFiles(paths: readonly string[]): readonly string[] {
-  return paths.filter((path) => /\.(tgz|tar|gz|zst|zip|7z|deb|whl|rar)$/i.test(path))
+  const packed = paths.filter((path) => /\.(tgz|tar|gz|zst|zip|7z|deb|whl|rar)$/i.test(path))
+  return packed.filter((path) => !path.startsWith(FOLDERS_OF_RELEASES))
 }
 
 export interface LockFile {

@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startServer } from '../../scripts/server-process.ts'
 import { type AppLog, createApp } from '../../src/app.ts'
 import type { DataSources } from '../../src/core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
@@ -41,7 +45,12 @@ export interface TestAppOptions {
   readonly memoryLimit?: string
 }
 
+/**
+ * In this process, or with BUILT_FILE in the environment a server of that file, unless the test passes in fakes: the suites
+ * of the public API are run so, too (`npm run test:file`).
+ */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  if (process.env.BUILT_FILE !== undefined && !hasFakes(options)) return fileApp(options)
   const settings = settingsFrom({ EIDER_LOG_LEVEL: 'silent', ...options.environment })
   const { directory = ':memory:', freeBytesOf, memoryLimit } = options
   const store = await openStore({
@@ -64,6 +73,53 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.log === undefined ? {} : { log: options.log }),
     ...(options.rerankers === undefined ? {} : { rerankers: options.rerankers }),
   })
+  return { app, store, ...callsOf(app), close: () => app.close() }
+}
+
+function hasFakes({ environment: _, directory: __, embedders, ...fakes }: TestAppOptions): boolean {
+  const isReal = embedders === undefined || embedders === 'real'
+  return !isReal || Object.values(fakes).some((one) => one !== undefined)
+}
+
+/** The same over HTTP. */
+async function fileApp({ environment, directory }: TestAppOptions): Promise<TestApp> {
+  const folder = await mkdtemp(join(tmpdir(), 'eider-file-'))
+  const dataDirectory = directory ?? join(folder, 'data')
+  const given = Object.entries(environment ?? {}).flatMap(([name, value]) => {
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const server = await startServer({ dataDirectory, environment: Object.fromEntries(given) })
+  const handle: App['handle'] = (request) => {
+    const { pathname, search } = new URL(request.url)
+    return fetch(new Request(`${server.baseUrl}${pathname}${search}`, request), {
+      redirect: 'manual',
+    })
+  }
+  const document = async () => (await fetch(`${server.baseUrl}/openapi.json`)).json()
+  const close = async () => {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+  const inside = (): never => {
+    throw new Error('Only an app in this process has this: pass in a fake, or use the public API')
+  }
+  const listener = {
+    url: new URL(server.baseUrl),
+    postgresPort: null,
+    stop: async () => {},
+    handOver: inside,
+  }
+  return {
+    app: { handle, document, close, start: () => {}, listen: () => listener },
+    get store() {
+      return inside()
+    },
+    ...callsOf({ handle, document }),
+    close,
+  }
+}
+
+function callsOf(app: Pick<App, 'handle' | 'document'>): Pick<TestApp, 'send' | 'rows'> {
   const send: TestApp['send'] = async (method, path, body, headers) => {
     const isJson = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
     const sent = isJson ? JSON.stringify(body) : (body as string | FormData | undefined)
@@ -83,13 +139,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     )
     return { ...answer, body: parsed(text) }
   }
-  return {
-    app,
-    store,
-    send,
-    rows: (sql, params) => rowsOf(send, sql, params),
-    close: () => app.close(),
-  }
+  return { send, rows: (sql, params) => rowsOf(send, sql, params) }
 }
 
 function parsed(text: string): unknown {

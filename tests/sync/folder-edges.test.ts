@@ -10,7 +10,7 @@ let fixture: SyncFixture
 afterEach(() => fixture.close())
 
 describe('a folder', () => {
-  test('is left by no link, and pipes and devices are no files', async () => {
+  test('is not left through links, and pipes and devices are not files', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'eider-outside-'))
     await writeFile(join(outside, 'secret.md'), 'A secret.')
     fixture = await syncFixture()

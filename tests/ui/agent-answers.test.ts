@@ -86,7 +86,7 @@ test('hostile sizes take time in proportion to their length', () => {
   expect(performance.now() - startedAt).toBeLessThan(10_000)
 })
 
-test('steps end in the order of their calls, and text before a call is no answer', () => {
+test('steps end in the order of their calls, and text before a call is not an answer', () => {
   const action = { tool: 't', tool_input: 'i', log: '' }
   const about = { messages: [], trace_id: 'r' }
   let turn = withEvent(newTurn('q', 0), { type: 'delta', content: 'Let me', trace_id: 'r' }, 1)

@@ -23,7 +23,7 @@ test('every typed word counts, also those that say what it is and where', () => 
   expect(labels('nothing like it')).toEqual([])
 })
 
-test('without words there is no part of anything, and names are no addresses', () => {
+test('without words nothing is part of another, and names are not addresses', () => {
   expect(labels('  ').some((label) => label.includes('›'))).toBe(false)
   expect(found(all, 'a/b', 1)[0]?.href).toBe('/projects/mindsdb/knowledge_bases/a%2Fb%3Fc%23d')
 })

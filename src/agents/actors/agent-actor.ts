@@ -14,7 +14,7 @@ import {
   type WorkerRequest,
 } from './worker-messages.ts'
 
-/** What a worker may ask for; both run on the main thread. */
+/** The requests of a worker; both run on the main thread. */
 export interface ActorTools extends Pick<Embedder, 'embed'> {
   /** @throws what ends the question */
   runTool(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
@@ -39,7 +39,7 @@ export class AgentActor {
   readonly #inbox = new EventInbox(AGENT_LIMITS.eventsWaitingMax)
   readonly #abort = new AbortController()
   readonly #pending: Record<RequestKind, number> = { tool_call: 0, embed: 0 }
-  /** Events that were read and of which the thread has not been told. */
+  /** Events that were read but not yet reported to the thread. */
   #taken = 0
   #events = 0
   #chars = 0
@@ -185,7 +185,7 @@ class EventInbox {
     return true
   }
 
-  /** What is waiting is still read; then `take` throws this. Only the first failure counts. */
+  /** Queued events are still read; then `take` throws this. Only the first failure counts. */
   fail(failure: AppError): void {
     this.#failure ??= failure
     this.#reader?.reject(this.#failure)

@@ -29,8 +29,8 @@ export interface AgentThreadOptions {
 }
 
 /**
- * One worker thread. It answers questions of one agent, and several at once where it must: they mostly wait for their
- * model. What it did for a question that was left must be over soon, or it gets no further question and is ended.
+ * One worker thread. It answers questions of one agent, several at once if necessary, because they mostly wait for their
+ * model. Work for an abandoned question must end soon; otherwise the thread gets no further question and is ended.
  */
 export class AgentThread {
   readonly #options: AgentThreadOptions
@@ -83,7 +83,7 @@ export class AgentThread {
     return this.#idleSinceMs
   }
 
-  /** Whether one more question may be asked here. */
+  /** Whether it takes another question. */
   get isOpen(): boolean {
     const isSlow = this.#ping !== null && this.#ping.ticks > 1
     return !this.hasStopped && !this.#isRetired && !this.#isAlone && !isSlow
@@ -94,7 +94,7 @@ export class AgentThread {
     this.#post({ kind: 'prepare', provider })
   }
 
-  /** @param isAlone no other question gets in beside it */
+  /** @param isAlone no other question may share the thread */
   seat(agentId: number, isAlone: boolean): AgentSeat {
     this.#agentId = agentId
     this.#isAlone = isAlone

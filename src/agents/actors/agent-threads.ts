@@ -4,16 +4,16 @@ import { type AgentSeat, AgentThread } from './agent-thread.ts'
 
 export interface SeatRequest {
   readonly agentId: number
-  /** Of its model. */
+  /** The provider of its model. */
   readonly provider: string
-  /** In a thread of its own. */
+  /** Whether it has a separate thread. */
   readonly isAlone: boolean
 }
 
 /**
- * All threads of agents. A thread belongs to one agent from its first question to its end, so that nothing of one agent
- * is ever beside another's; it stays up for the agent's next questions until it was idle for a while. Questions of one
- * agent have threads of their own as long as these are few; more questions share them.
+ * All threads of agents. A thread belongs to one agent from its first question to its end, so that agents never share one;
+ * it waits for the agent's next questions until it has been idle for a while. An agent's first few questions have separate
+ * threads; more questions share them.
  */
 export class AgentThreads {
   readonly #url: string
@@ -66,7 +66,7 @@ export class AgentThreads {
     this.#tidy()
   }
 
-  /** A spare that has died meanwhile is passed over. */
+  /** A spare that died meanwhile is skipped. */
   #fresh(): AgentThread {
     const [spare, ...rest] = this.#spares.filter((one) => !one.hasStopped)
     this.#spares = rest
@@ -115,7 +115,7 @@ function lastUsed(idle: readonly AgentThread[]): AgentThread | undefined {
 /** Where one more question waits for the fewest others; undefined: a further thread is better. */
 function quietest(own: readonly AgentThread[]): AgentThread | undefined {
   const { threadsPerAgent, threadQuestionsMax } = AGENT_LIMITS
-  // What is answered is over in a moment.
+  // An answered question ends in a moment.
   const free = lastUsed(own.filter((thread) => thread.unanswered === 0))
   if (free !== undefined || own.length < threadsPerAgent) return free
   const [first] = own.toSorted((a, b) => a.unanswered - b.unanswered)

@@ -40,7 +40,7 @@ export class WorkerSession {
     this.#deps = deps
   }
 
-  /** What the main thread says to the question under way. */
+  /** A message from the main thread to the running question. */
   receive(message: Exclude<ToWorker, { readonly kind: 'ask' }>): void {
     if (message.kind === 'taken') {
       this.#room += message.count
@@ -130,7 +130,7 @@ export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'>
   heapBytes(): number
 }
 
-/** The thread's side of its questions: each has a session of its own, and nothing outlives it. */
+/** The thread's side of its questions: each has a separate session, and nothing outlives it. */
 export class ThreadSessions {
   readonly #deps: ThreadSessionsDeps
   readonly #sessions = new Map<number, WorkerSession>()

@@ -11,7 +11,7 @@ import { NOTHING_ELSEWHERE, type TablesElsewhere } from './tables-elsewhere.ts'
 export interface AvailableData extends AllowedData {
   /** One sentence for each pattern that matches nothing. */
   readonly warnings: readonly string[]
-  /** What is known of a knowledge base or table, by its name; missing: nothing. */
+  /** Descriptions of knowledge bases and tables, by name. */
   readonly descriptions?: ReadonlyMap<string, string>
 }
 

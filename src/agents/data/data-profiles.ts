@@ -1,4 +1,4 @@
-/** What is worth knowing of an agent's data before the first tool call: sizes, columns, some values. */
+/** Facts about an agent's data before the first tool call: sizes, columns, some values. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { nameKey, quote } from '../../core/domain/identifier.ts'
@@ -39,7 +39,7 @@ interface Profile {
   readonly version: string
   readonly madeMs: number
   readonly text: string
-  /** The columns that it tells of. */
+  /** The columns it describes. */
   readonly columns: string
   /** null: not read. */
   readonly rowCount: number | null
@@ -63,8 +63,8 @@ const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
- * Descriptions are made once for each version of a source and kept. A question waits for the first one, and for one with
- * other columns; a source that is written all the time is described as it was a while ago.
+ * A description is made once per version of a source. A question waits for the first one, and for one with other columns; a
+ * source that changes all the time is described by an older one.
  */
 export class DataProfiles {
   readonly #select: Select
@@ -179,13 +179,13 @@ export class DataProfiles {
     this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
 
-  /** Ends what is read behind the questions. */
+  /** Ends the background reading. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
   }
 }
 
-/** What is being read of a source is not what a question needs that knows other columns. */
+/** A question with other columns needs another reading of the source. */
 function readingKey(source: Source): string {
   return `${source.key} ${columnsKey(source)}`
 }
@@ -241,7 +241,7 @@ function sourcesOf(data: AvailableData, snapshot: CatalogSnapshot): readonly Sou
   return [...kbs, ...data.tables.flatMap((name) => tables.get(nameKey(name)) ?? [])]
 }
 
-/** Reads the first rows, and whole columns of numbers and dates where there are not too many rows. */
+/** Reads the first rows, and whole columns of numbers and dates if there are not too many rows. */
 async function readProfile(
   source: Source,
   reader: DataReader,
@@ -330,7 +330,7 @@ function profileLine(source: Source, values: ReadonlyMap<string, string>): strin
 }
 
 const LINE_BYTES_MAX = 1_000
-/** Of all lines. */
+/** For all lines together. */
 const PROFILE_BYTES_MAX = 16_384
 
 /** As many lines as fit; other sources are listed by name. */

@@ -7,7 +7,7 @@ export interface ObservationLimits {
   readonly bytesMax: number
 }
 
-/** The beginning of a result, as far as a model is shown it. */
+/** The first rows of a result, as many as a model is shown. */
 export interface FirstRows {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly ResultValue[])[]
@@ -38,8 +38,8 @@ export interface Observation {
 }
 
 /**
- * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). What was left
- * out is said in the first line. `byteSize(text) <= bytesMax`.
+ * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). The first line says what was left out.
+ * `byteSize(text) <= bytesMax`.
  */
 export function observationOf(result: FirstRows, limits: ObservationLimits): Observation {
   const names = result.columns.map((name) => `'${name}'`).join(', ')
@@ -63,8 +63,7 @@ function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: O
 }
 
 /**
- * As many rows as there is room for. The first is made to fit, so that a long text never hides a
- * whole result.
+ * As many rows as fit. The first one is shortened to fit, so that a long text never hides a whole result.
  */
 function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly string[] {
   const lines: string[] = []

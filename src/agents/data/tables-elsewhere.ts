@@ -1,4 +1,4 @@
-/** What an agent's `data` names of data sources. They are asked when the question starts. */
+/** The tables of data sources that an agent's `data` names, resolved when the question starts. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
@@ -147,7 +147,7 @@ async function otherwiseNamed(
     return schema === null && matchesGlob(second, name)
   })
   const [one] = inFirst
-  // No table is listed under that name of a schema: it is the first one if a table of that is found by it.
+  // A name that is not listed in a schema belongs to the first schema, if a table is found there.
   if (one === undefined || !(await exists(first, one.name))) return []
   return inFirst.map(({ name }) => `${first}.${name}`)
 }

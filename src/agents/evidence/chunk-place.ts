@@ -42,9 +42,9 @@ interface Level {
 }
 
 /**
- * The headings above a place of a chunk: those above the chunk, and those of Markdown within it that come before the place. null where
- * there are none.
- * @param path of the chunk: of the first heading in it, where it begins with one
+ * The headings above a position in a chunk: those above the chunk, and Markdown headings within it before the position.
+ * null: none.
+ * @param path of the chunk; if it begins with a heading, of that heading
  */
 export function headingAt(at: number, text: string, path: string | null): string | null {
   const [first, ...others] = headingsBefore(at, text)

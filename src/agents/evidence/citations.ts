@@ -72,7 +72,7 @@ async function citedChunks(
   return [...chunks.values()]
 }
 
-/** null where the passage alone does not tell its origin, its document, its text or its place. */
+/** null if the passage alone does not reveal its origin, document, text or position. */
 function wholeChunk(passage: ShownPassage): CitedChunk | null {
   const { documentId, text, chunkId, relevance, origins, place, isPlain } = passage
   const [knowledgeBase] = origins
@@ -121,7 +121,7 @@ interface StoredChunk {
   readonly origin: KnowledgeBase
 }
 
-/** In one statement; where that fails, each knowledge base by itself: one of them may be gone by now. */
+/** In one statement; if that fails, one per knowledge base, because one of them may be gone. */
 async function storedChunks(
   wanted: readonly {
     readonly kb: KnowledgeBase

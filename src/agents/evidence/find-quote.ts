@@ -1,16 +1,16 @@
 /** Which words of a chunk an answer quotes, or leans on. */
 import { runOf, runSpan, type Span, type TextWords, textWords, type Word } from './text-words.ts'
 
-/** Of a sentence that the answer does not quote itself. */
+/** For a sentence that the answer does not quote. */
 const CHOSEN_CHARS_MAX = 400
-/** Of one that it does. */
+/** For a quoted one. */
 const QUOTED_CHARS_MAX = 2_000
 /** Fewer words within quotation marks are a name or a term, not a quote. */
 const QUOTE_WORDS_MIN = 4
-/** This many words of an answer found in a row in a chunk are no coincidence. */
+/** This many words of an answer found in a row in a chunk cannot be a coincidence. */
 const VERBATIM_WORDS_MIN = 6
 
-/** Of one statement, those nearest to the chunk's name, and parts of one of them. */
+/** For one statement: those nearest to the chunk's name, with parts of one of them. */
 const CLAIMS_MAX = 10
 const PIECES_MAX = 40
 
@@ -47,7 +47,7 @@ const QUOTATION =
   /“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|"([^"\n]+)"/gu
 const BLOCK_QUOTE = /(?:^[ \t]*>.*(?:\n|$))+/gm
 
-/** What the answer says to be the words of another. */
+/** The quotations in the answer. */
 function claimsIn(statement: string): readonly Claim[] {
   const blocks = [...statement.matchAll(BLOCK_QUOTE)].map(([block]) => {
     return { text: block.replaceAll(/^[ \t]*>+[ \t]?/gm, ''), isCertain: true }
@@ -92,7 +92,7 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   return chosen.length === 0 ? null : longest(chosen.map((run) => cut(runSpan(run, chunk), chunk)))
 }
 
-/** What was left out of a quote is written as dots. */
+/** Omissions in a quote are written as dots. */
 const PIECE_END = /\n+|\s*(?:\[?…\]?|\[?\.\.\.\]?)\s*|(?<=[.!?])\s+|(?<=[。！？])/u
 
 function claimPieces(text: string): readonly string[] {
@@ -122,13 +122,13 @@ function longest(spans: readonly Span[]): Span {
   return spans.reduce((best, span) => (span.end - span.start > best.end - best.start ? span : best))
 }
 
-/** What is said right before the chunk is named. */
+/** The text right before the chunk's name. */
 function lastParagraph(statement: string): string {
   const paragraphs = statement.split(/\n\s*\n/).filter((part) => wordsIn(part).length > 2)
   return paragraphs.at(-1) ?? statement
 }
 
-/** The sentences of a chunk that share the most with a statement, or its beginning where none does. */
+/** The sentences of a chunk that share most with a statement, or its beginning if none does. */
 function bestSentences(statement: string, chunk: TextWords): Span {
   const sentences = sentencesOf(chunk)
   const wanted = new Set(wordsIn(statement).map(({ value }) => value))
@@ -155,7 +155,7 @@ function knownWords(
   return new Set(own.map(({ value }) => value).filter((value) => wanted.has(value)))
 }
 
-/** With the sentences beside it that say nearly as much. */
+/** Adds neighbouring sentences that match nearly as well. */
 function widened(best: number, sentences: readonly Span[], scores: readonly number[]): Span {
   const enough = (scores[best] ?? 0) * 0.75
   let { start, end } = sentences[best] ?? { start: 0, end: 0 }
@@ -175,7 +175,7 @@ function beginning(sentences: readonly Span[], { text }: TextWords): Span {
 }
 
 const SENTENCES = new Intl.Segmenter(undefined, { granularity: 'sentence' })
-/** Of a chunk, as far as sentences are looked for. */
+/** The part of a chunk in which sentences are searched. */
 const SENTENCE_TEXT_CHARS_MAX = 8_000
 
 /** Sentences and lines, without the white space around them; a longer one than can be shown is cut between words. */

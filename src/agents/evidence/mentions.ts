@@ -3,7 +3,7 @@
 /** One chunk that an answer names. */
 export interface Mention {
   readonly chunkId: string
-  /** What is said since the mention before. */
+  /** The text since the previous mention. */
   readonly statement: string
 }
 
@@ -60,7 +60,9 @@ function isNamedAt(answer: string, start: number, end: number): boolean {
   return OPENED.test(before) && CLOSED.test(after)
 }
 
-/** Several mentions in a row belong to the same statement; one that begins a sentence has it behind. */
+/**
+ * Several mentions in a row belong to the same statement; a mention at the start of a sentence belongs to the text after it.
+ */
 function statementBefore(
   index: number,
   places: readonly { readonly start: number; readonly end: number }[],

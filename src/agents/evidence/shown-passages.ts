@@ -12,7 +12,7 @@ export interface ShownPassage {
   readonly documentId: string | null
   readonly text: string | null
   readonly relevance: number | null
-  /** What is known of the chunk; null: the statement did not select it. */
+  /** The chunk's place; null: the statement did not select it. */
   readonly place: ChunkPlace | null
   /** Where it may come from: those that its statement names. */
   readonly origins: readonly KnowledgeBase[]
@@ -47,14 +47,14 @@ export function passagesOf(
       relevance: typeof relevance === 'number' ? relevance : null,
       place: chunkPlace(row[columnIndexes.metadata], own),
       origins: own,
-      // What a statement says itself is looked up.
+      // Columns of the statement itself are looked up.
       isPlain: isPlain && own === origins,
     }
     return [passage]
   })
 }
 
-/** Of several knowledge bases the one that the row itself names as its own. */
+/** Of several knowledge bases, the one that the row names. */
 function told(
   name: ResultValue | undefined,
   origins: readonly KnowledgeBase[],
@@ -70,8 +70,8 @@ function textOrNull(value: ResultValue | undefined): string | null {
 }
 
 /**
- * Whether each `chunk_id` and `chunk_content` in a statement is a plain item of a list of columns: then its rows show
- * chunks as they are stored, and nothing that was made of them or made up.
+ * Whether each `chunk_id` and `chunk_content` in a statement is a plain column: then its rows show chunks as stored, neither
+ * derived nor made up.
  */
 export function showsPlainChunks(sql: string): boolean {
   const names = [...sql.matchAll(/["`]?\b(?:chunk_id|chunk_content)\b["`]?/gi)]
@@ -83,8 +83,7 @@ export function showsPlainChunks(sql: string): boolean {
 }
 
 /**
- * What is known of a chunk from two results of the same origins; the later wins where both know
- * something.
+ * The facts about a chunk from two results of the same origins; the later one wins if both have a value.
  */
 export function mergedPassage(known: ShownPassage | undefined, next: ShownPassage): ShownPassage {
   if (known === undefined) return next

@@ -4,7 +4,7 @@ export interface TextWords {
   readonly words: readonly Word[]
   /** All words in a row, each between two blanks: finding a run of words is one search. */
   readonly joined: string
-  /** Where each word begins in `joined`. */
+  /** The start of each word in `joined`. */
   readonly joinedStarts: readonly number[]
 }
 
@@ -28,7 +28,7 @@ const WORD_RUN =
 /** Where a link of Markdown leads is not part of what it says. */
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
-/** Longer texts are compared by their beginning. */
+/** Only the beginning of longer texts is compared. */
 const EVIDENCE_CHARS_MAX = 20_000
 
 export function textWords(text: string): TextWords {
@@ -74,7 +74,7 @@ function indexOfStart(starts: readonly number[], start: number): number {
 const BEFORE_WORD = /[$€£¥₹±+−#@-]$/u
 const AFTER_WORD = /^[%°‰€]/u
 const SENTENCE_END = /^[.!?…。！？]+/u
-/** What is opened in a quote is closed in it, and the other way round. */
+/** Marks opened in a quote are closed in it, and vice versa. */
 const PAIRS = [
   ['**', '**'],
   ['__', '__'],

@@ -24,7 +24,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
   const linearPattern = (pattern: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
     const test = (text: string) => compiled.matcher(text).find()
-    // By it ajv tells one pattern from another.
+    // ajv uses it to distinguish patterns.
     return { test, toString: () => JSON.stringify(pattern) }
   }
   // Its source exists only in generated code, which this one is not.

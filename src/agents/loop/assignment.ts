@@ -1,28 +1,28 @@
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
 import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
 import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
-import type { ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type { JudgedAnswer, ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 
 /** The model's instructions and limits. */
 export interface Assignment {
   readonly question: string
   /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** Of a conversation that is kept: what was said before `history`; null: nothing. Missing: it is not kept. */
+  /** For a stored conversation: the summary before `history`; null: none. Missing: it is not stored. */
   readonly kept?: { readonly summary: string | null }
   readonly systemPrompt: string
   readonly tools: readonly ToolSpec[]
   /** Tool calls before the answer. */
   readonly maxSteps: number
-  /** What is left for the answer. */
+  /** The time left for the answer. */
   readonly timeoutMs: number
-  /** Whether text is wanted while it is written. */
+  /** Whether text is requested while it is written. */
   readonly deltas: boolean
   /** Tokens that the model can read and write in one turn. Missing: nothing is shortened. */
   readonly contextTokens?: number
   /** The mark around data, as the system prompt explains it. Missing: the model is shown data as it is. */
   readonly fence?: string
-  /** The rows of the last call belong to the answer, so a call before the last one may be made again. */
+  /** The rows of the last call belong to the answer, so an earlier call may be repeated. */
   readonly endsWithRows?: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
@@ -33,11 +33,15 @@ export type AgentEvent =
   | { readonly type: 'start' }
   | { readonly type: 'action'; readonly action: Action }
   | { readonly type: 'step'; readonly step: Step }
-  /** A piece of the model's text, where deltas are wanted. */
+  /** A piece of the model's text, if deltas are requested. */
   | { readonly type: 'delta'; readonly content: string }
   /** A turn of the model is over: its times and tokens, for the trace. */
   | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
   /** The oldest turns of the history in short, this many of them, for the next question of a stored conversation. */
   | { readonly type: 'summary'; readonly text: string; readonly turnCount: number }
-  | { readonly type: 'output'; readonly output: string }
+  | {
+      readonly type: 'output'
+      readonly output: string
+      readonly judged?: JudgedAnswer
+    }
   | { readonly type: 'end' }

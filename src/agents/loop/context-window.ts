@@ -13,13 +13,13 @@ export interface ToolResult {
   readonly number: number
   /** Our own words to the model. */
   readonly note: string
-  /** What the tool gave back: data. */
+  /** The tool's result: data. */
   readonly data: string
 }
 
 export type Entry = ChatMessage | ToolResult
 
-/** What is sent to the model, and what it cost to make it fit. */
+/** The request to the model, and what making it fit cost. */
 export interface FittingRequest {
   readonly messages: readonly ChatMessage[]
   /** Numbers of the results that are not shown whole. */
@@ -28,17 +28,17 @@ export interface FittingRequest {
   tokens(): number
 }
 
-/** Of the context, what is kept for what the model writes. */
+/** The part of the context reserved for the model's answer. */
 const ANSWER_TOKENS_MAX = 4096
 /** The template text around a message, and around data. */
 const MESSAGE_TOKENS = 8
 const FENCE_TOKENS = 60
 /** The sentence on what is missing. */
 const NOTE_TOKENS = 60
-/** What is left of a result whose rows were seen in an earlier turn. */
+/** The part kept of a result that was seen in an earlier turn. */
 const HEAD_TOKENS = 300
 const HEAD_TOKENS_MIN = 100
-/** What the model itself wrote before a call, where room is short. */
+/** The part kept of the model's text before a call, if space is short. */
 const OWN_TEXT_TOKENS = 500
 /** How far a provider's own count may move the estimate. */
 const FACTOR_MIN = 0.5
@@ -101,8 +101,10 @@ export class ContextWindow {
 
   /** The provider has counted what was sent: from now on the estimate follows it. */
   counted(request: FittingRequest, inputTokens: number): void {
+    // A model without a limit needs no estimate.
+    if (inputTokens <= 0 || this.#contextTokens === Number.POSITIVE_INFINITY) return
     const factor = inputTokens / (request.tokens() + this.#toolTokens)
-    if (inputTokens > 0) this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
+    this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
   }
 
   /** After a refusal for its length: from now on the context is smaller than what was sent. */
@@ -131,7 +133,7 @@ export class ContextWindow {
 
 const NO_ENTRIES: ReadonlySet<number> = new Set()
 
-/** A conversation while it is made to fit. */
+/** A conversation while it is fitted. */
 class Draft {
   readonly #entries: readonly Entry[]
   readonly #fence: string | undefined
@@ -215,7 +217,7 @@ function shownMessage(entry: Entry, fence: string | undefined): ChatMessage {
   return { role: 'tool', callId, content: parts.join('\n') }
 }
 
-/** Whole lines from the beginning, where one fits: the names of the columns and the first rows. */
+/** Whole lines from the start, if one fits: the column names and the first rows. */
 function shortResult(result: ToolResult, tokensMax: number): ToolResult {
   const { data, note } = result
   const end = charsWithin(data, tokensMax)

@@ -1,9 +1,9 @@
-/** A mark that no document can know: it is made for one question. */
+/** A mark unknown to every document: it is created for one question. */
 export function newFence(): string {
   return crypto.randomUUID().replaceAll('-', '')
 }
 
-/** How data begins and ends in what a model is shown. */
+/** The lines around data shown to a model. */
 export function fenceLines(fence: string): { readonly opening: string; readonly closing: string } {
   return { opening: `<<<data ${fence}`, closing: `${fence} data>>>` }
 }

@@ -3,6 +3,7 @@ import type {
   ChatMessage,
   ChatModel,
   ChatRequest,
+  JudgedAnswer,
   ToolCall,
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
@@ -25,7 +26,7 @@ import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './tur
 
 export interface LoopDeps {
   readonly model: ChatModel
-  /** What the tool found, as text; what went wrong in it is text too. */
+  /** The tool's result as text, also for errors. */
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
 }
 
@@ -60,9 +61,9 @@ export async function* answer(
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
   const progress = loopProgress(assignment, { ...deps, history, beganMs }, signal)
-  const text = yield* conversation(progress, signal)
+  const { text, judged } = yield* conversation(progress, signal)
   const output = check === null ? text : yield* inForm(text, check, progress, signal)
-  yield { type: 'output', output }
+  yield { type: 'output', output, ...(judged === undefined ? {} : { judged }) }
   yield { type: 'end' }
 }
 
@@ -95,7 +96,7 @@ function loopProgress(assignment: Assignment, deps: Beginning, signal: AbortSign
 async function* conversation(
   progress: Progress,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, string> {
+): AsyncGenerator<AgentEvent, { readonly text: string; readonly judged?: JudgedAnswer }> {
   const { assignment, entries } = progress
   const objections = new Set<string>()
   let ending: Ending | null = null
@@ -112,8 +113,13 @@ async function* conversation(
       continue
     }
     const objection = objectionTo(turn.text, assignment.tools)
-    if (objection === null) return turn.text
-    if (objections.has(objection)) return turn.text.trim() === '' ? NO_ANSWER : turn.text
+    if (objection === null) {
+      const judged = turn.end?.judged
+      return { text: turn.text, ...(judged === undefined ? {} : { judged }) }
+    }
+    if (objections.has(objection)) {
+      return { text: turn.text.trim() === '' ? NO_ANSWER : turn.text }
+    }
     objections.add(objection)
     if (turn.text.trim() !== '') {
       entries.push({ role: 'assistant', content: turn.text, toolCalls: [] })
@@ -128,7 +134,7 @@ const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-/** The answer as it must be. A model that missed its form is asked once more, without tools. */
+/** The answer in the required form. If the model misses it, it is asked once more, without tools. */
 async function* inForm(
   text: string,
   check: AnswerCheck,
@@ -159,7 +165,7 @@ function formFailure(problem: string): AppError {
   )
 }
 
-/** One turn of the model. What it finds too long is made shorter, once. */
+/** One turn of the model. If the model finds the request too long, it is shortened once. */
 async function* nextTurn(
   progress: Progress,
   ending: Ending | null,
@@ -267,7 +273,7 @@ function actionOf(call: ToolCall, thought: string): Action {
   return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
 }
 
-/** The instruction, what was said before, and the question. */
+/** The instruction, the history, and the question. */
 function openingEntries(
   { systemPrompt, question, fence }: Assignment,
   history: ShownHistory,

@@ -3,12 +3,12 @@ import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from './assignment.ts'
 
-/** What a model said in one go: calls, or without them the answer. */
+/** One turn of a model: calls, or the answer. */
 export interface Turn {
   readonly text: string
   readonly calls: readonly ToolCall[]
   readonly reasoning: string
-  /** Since the question began; null: nothing came. */
+  /** Since the start of the question; null: nothing came. */
   readonly firstPieceMs: number | null
   readonly end: Extract<ChatDelta, { kind: 'end' }> | null
 }
@@ -75,8 +75,8 @@ export async function* readTurn(
 const THOUGHT_END = '</think>'
 
 /**
- * Where the answer begins after a thought that only ends: templates of some models open it themselves. That it was one is
- * known when its pieces have been passed on.
+ * The start of the answer after a thought without an opening mark: templates of some models open it themselves. This is
+ * known only after its pieces have been passed on.
  */
 function thoughtEnd(said: string): number {
   const index = said.indexOf(`${THOUGHT_END}\n`)

@@ -18,13 +18,13 @@ export interface ShownHistory {
   readonly isCut: boolean
 }
 
-/** Of what a model reads at once, what the history may take. */
+/** The share of the model's context for the history. */
 const HISTORY_SHARE = 1 / 4
 const HISTORY_TOKENS_MAX = 16_000
 const ANSWER_LEAVES = 3 / 4
-/** What stays as it is where there is more, so that the next questions need no summary. */
+/** The share kept unchanged if there is more, so that the next questions need no summary. */
 const KEPT_SHARE = 1 / 2
-/** Of one text, what its summary is made from. */
+/** The part of one text used for the summary. */
 const TEXT_TOKENS = 700
 const SUMMARY_CHARS_MAX = 4000
 /** A summary is not worth more of the time for the answer. */
@@ -96,7 +96,7 @@ async function wholeTurn(reading: AsyncGenerator<string, Turn>): Promise<Turn> {
   }
 }
 
-/** How many of the oldest are too many: whole pairs of a question and its answer, 0 where all fit. */
+/** The number of oldest turns that do not fit: whole pairs of question and answer, 0 if all fit. */
 function countOfOld(history: readonly ConversationTurn[], room: number): number {
   const tokens = history.map(({ content }) => estimatedTokens(content))
   if (tokens.reduce((sum, count) => sum + count, 0) <= room) return 0
@@ -104,7 +104,7 @@ function countOfOld(history: readonly ConversationTurn[], room: number): number 
   let taken = 0
   while (kept >= 2) {
     const pair = (tokens[kept - 1] ?? 0) + (tokens[kept - 2] ?? 0)
-    // The newest is what a question goes on from.
+    // A question continues the newest one.
     const isNewest = kept === history.length
     if (taken + pair > (isNewest ? room : room * KEPT_SHARE)) break
     taken += pair
@@ -113,7 +113,7 @@ function countOfOld(history: readonly ConversationTurn[], room: number): number 
   return kept
 }
 
-/** What is to be summarised, the newest of it that fits. */
+/** The turns to summarize, the newest that fit. */
 function transcript(
   turns: readonly ConversationTurn[],
   summary: string | null,

@@ -3,11 +3,11 @@ import { isObject, parsedJson } from '../../core/json.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
 
-/** Turns in a row of nothing but wrong and repeated calls after which a model is asked for its answer. */
+/** After this many turns in a row with only wrong or repeated calls, the model has to answer. */
 const FRUITLESS_TURNS_MAX = 4
 const TOOL_NAME_CHARS_MAX = 80
 
-/** What a call led to: our own words to the model, and what the tool gave back. */
+/** The outcome of a call: a note to the model, and the tool's result. */
 type Outcome = Pick<ToolResult, 'note' | 'data'>
 
 interface MadeCall {
@@ -17,7 +17,7 @@ interface MadeCall {
 
 export interface ToolCallsDeps {
   readonly tools: readonly ToolSpec[]
-  /** Whether a call before the last one may be made again. */
+  /** Whether an earlier call may be repeated. */
   readonly mayRepeatEarlier?: boolean
   runTool(call: ToolCall): Promise<string>
   /** How long calls may still take. */
@@ -25,8 +25,8 @@ export interface ToolCallsDeps {
 }
 
 /**
- * The tool calls of one question. A call that cannot be run is answered with what is expected; one
- * that was made before is not made again.
+ * The tool calls of one question. A call that cannot be run is answered with what is expected; a repeated one is not run
+ * again.
  */
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
@@ -43,7 +43,7 @@ export class ToolCalls {
     this.#deps = deps
   }
 
-  /** Calls so far, those that were not run included. */
+  /** The number of calls, with those that were not run. */
   get count(): number {
     return this.#count
   }

@@ -14,7 +14,7 @@ export interface Ending {
 
 const ANSWER_NOW = 'Answer now, from what the tools have returned so far, and say what is missing.'
 
-/** @param elapsedMs since the question began */
+/** @param elapsedMs since the start of the question */
 export function endingOf(
   assignment: Assignment,
   calls: Pick<ToolCalls, 'count' | 'isGoingNowhere' | 'isOutOfTime'>,
@@ -43,8 +43,8 @@ const WENT_NOWHERE =
   'The answer was written early, since the model only repeated calls or made wrong ones'
 
 /**
- * How long tools may be called: a fifth of the time is kept for the last turn, and 20 seconds where
- * that leaves at least half.
+ * How long tools may be called: a fifth of the time is reserved for the last turn, and 20 seconds if that leaves at least
+ * half.
  */
 export function msForTools({ timeoutMs }: Pick<Assignment, 'timeoutMs'>): number {
   return timeoutMs - Math.max(timeoutMs / 5, Math.min(20_000, timeoutMs / 2))

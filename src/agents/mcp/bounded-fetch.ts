@@ -1,11 +1,11 @@
 import { type Guard, isTrustedHost, pinnedFetch } from '../../core/runtime/address-policy.ts'
 
-/** Of one answer, a list of tools as well as a result. */
+/** For one answer: a list of tools or a result. */
 const ANSWER_BYTES_MAX = 1_048_576
 const FAILURE_BYTES_MAX = 16_384
-/** Each event of a stream has two at least; what a server tells on its way is read and not used. */
+/** Each event of a stream has at least two; other messages of a server are read and ignored. */
 const STREAM_LINES_MAX = 2_000
-/** Of one connection, and so what a server can make us send. */
+/** For one connection, which limits what a server can make Eider send. */
 const REQUESTS_MAX = 500
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>

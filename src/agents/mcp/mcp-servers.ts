@@ -26,13 +26,13 @@ const LISTING_MS = 5_000
 const LISTED_MS = 5 * MINUTE_MS
 const LATE_MS = 10_000
 const LISTINGS_MAX = 100
-/** What a server may offer. */
+/** The limit of a server's list of tools. */
 const PAGES_MAX = 10
 const TOOLS_MAX = 200
 const LISTED_NAME_CHARS_MAX = 128
 const DESCRIPTION_CHARS_MAX = 4_000
 const SCHEMA_CHARS_MAX = 16_384
-/** Of a result; agents show a part of it. */
+/** For a result; agents show a part of it. */
 const RESULT_CHARS_MAX = 500_000
 /** Requests that servers are answering, at once. */
 const CALLS_MAX = 64
@@ -233,8 +233,8 @@ function serverKey({ url, headers }: McpServer): string {
 const PARTS_MAX = 200
 
 /**
- * What a result says, as text: its text parts, structured content as JSON unless a part says the same; images, sounds and
- * files are named, not shown.
+ * A result as text: its text parts, and structured content as JSON unless a part repeats it; images, audio and files are
+ * only named.
  */
 function resultText(result: JsonObject): string {
   const content = Array.isArray(result.content) ? result.content : []
@@ -283,7 +283,7 @@ const GOODBYE_MS = 1_000
 /** As long as a timer can: calls are ended by their signal. */
 const UNTIL_ABORTED_MS = 2 ** 31 - 1
 
-/** A connection to one server, with a session of its own where the server has such. */
+/** A connection to one server, with a session if the server has sessions. */
 class McpConnection {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport

@@ -14,9 +14,9 @@ import { BUILTIN_CALLS_NONE, noneAllowed } from './foreign-tools.ts'
 /** What one tiny call to an agent's model has shown, under the names of the wire. */
 export interface AgentProbe {
   readonly ok: boolean
-  /** What was called; null: nothing was. */
+  /** The URL called, or null. */
   readonly url: string | null
-  /** Of the HTTP answer; null: there was none. */
+  /** The HTTP status; null without an answer. */
   readonly status: number | null
   readonly error_type: FailureType | null
   readonly cause: string | null

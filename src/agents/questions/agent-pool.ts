@@ -1,5 +1,5 @@
 import type { RunStart } from '../../core/domain/agents/agent-run.ts'
-import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
+import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
 import {
   BUILTIN_CHAT_MODEL,
@@ -10,7 +10,7 @@ import {
 } from '../../core/domain/model-ref.ts'
 import type { RunTraces } from '../../core/domain/ports/conversation-ports.ts'
 import type { ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
-import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type { JudgeAnswerability, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
@@ -46,6 +46,8 @@ export interface AgentDeps extends ThreadServices {
   readonly chatProviders: readonly string[]
   /** Tools of servers that agents name; unset: there are none. */
   readonly foreignTools?: ForeignTools
+  /** Judges what chat models were shown; the built-in one judges by itself. Unset: every answer counts as one. */
+  readonly judgeAnswerability?: JudgeAnswerability
   /** Where each question is written down. */
   readonly traces: RunTraces
   /** A UUID. */
@@ -83,9 +85,8 @@ export class AgentPool {
     this.#threads = new QuestionThreads(options, deps)
   }
 
-  /** Starts the threads that wait for questions. Before, each question starts its own. */
+  /** Threads that wait for questions take memory, so a server without agents starts none. */
   start(): void {
-    this.#threads.start()
     const { agents } = this.#deps.catalog.snapshot()
     const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
     if (last !== undefined) this.expect(last.model)
@@ -208,17 +209,21 @@ export class AgentPool {
     const told = { ...this.#options, model, timeoutMs, refused, foreignTools: foreign.specs }
     const task = agentTask(asked, data, told)
     const owner = { host, run, agentId: agent.id, conversation: asked.conversation }
-    const { content, warnings, usage, finish } = yield* endingWith(
+    const { content, warnings, usage, finish, judged } = yield* endingWith(
       this.#threads.answer(task, owner, signal),
       () => foreign.end(),
     )
-    const citations = await host.citations(content, signal)
+    const further = judged?.further === undefined ? '' : `\n\n${judged.further}`
+    const citations = await host.citations(content + further, signal)
     const findings = host.findings(content)
     const answer = {
       content,
       traceId,
       conversationId: asked.conversation?.id,
       citations,
+      ...(judged === undefined
+        ? await this.#evidenceFor(question, host, data)
+        : { evidence: judged.evidence }),
       ...findings,
       warnings: [
         ...new Set([...data.warnings, ...foreign.warnings]),
@@ -229,6 +234,20 @@ export class AgentPool {
     }
     yield outputEvent(answer)
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
+  }
+
+  /** Of a chat model's answer. Rows of tables and of other tools are not judged. */
+  async #evidenceFor(
+    question: string,
+    host: ToolHost,
+    data: AvailableData,
+  ): Promise<AnswerEvidence> {
+    const judge = this.#deps.judgeAnswerability
+    if (judge === undefined || host.hasRows || data.knowledgeBases.length === 0) {
+      return { evidence: 'answer' }
+    }
+    const { evidence } = await judge(question, host.foundPassages)
+    return { evidence, ...(evidence === 'answer' ? {} : { low_evidence: true }) }
   }
 
   /** Ends every question with `shutting_down` and refuses new ones. */
@@ -304,7 +323,7 @@ function hasPrompt({ provider }: ModelRef): boolean {
 /** Used if the context size is unknown: a common default of servers of open models. */
 const CONTEXT_TOKENS = 32_000
 
-/** What the makers state, by the names of their models. More than 200 000 is never of use to an agent. */
+/** The sizes published by the makers, by model name. An agent never needs more than 200 000. */
 const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
   [/(?:^|\/)gpt-3\.5/i, 16_000],
   [/(?:^|\/)(?:gpt-|chatgpt|o[1-9](?:-|$))/i, 128_000],

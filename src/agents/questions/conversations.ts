@@ -23,13 +23,13 @@ import { keptFindings } from './kept-findings.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { LiveTurns } from './live-turns.ts'
 
-/** The word with which a client begins a conversation that is kept. */
+/** The word with which a client starts a stored conversation. */
 export const NEW_CONVERSATION = 'new'
 
 /** A question that may belong to a conversation that is kept. */
 export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'askedBy'> {
   readonly asker: Asker
-  /** Of a conversation with this agent, or `new`. Missing: nothing is kept. */
+  /** The id of a conversation with this agent, or `new`. Missing: nothing is stored. */
   readonly conversationId?: string
   /** It is answered to its end, even if the client goes away. Only in a conversation. */
   readonly isBackground?: boolean
@@ -52,7 +52,7 @@ interface ConversationDeps {
 /** Questions to agents, those of conversations that are kept among them: one question at a time in each. */
 export class Conversations {
   readonly #deps: ConversationDeps
-  /** Those in which a question is asked. */
+  /** The conversations with a running question. */
   readonly #busy = new Set<string>()
   readonly #answering = new Set<Promise<Answer>>()
 
@@ -143,7 +143,7 @@ export class Conversations {
     await this.#deps.store.remove(owner, conversationId)
   }
 
-  /** A turn and those after it. @throws AppError as `remove`; `trace_not_found` where it has no such turn */
+  /** Removes a turn and later ones. @throws AppError as `remove`; `trace_not_found` for an unknown turn */
   async removeFrom(
     owner: Owner,
     conversationId: string,
@@ -259,7 +259,7 @@ export class Conversations {
     throw new AppError('conversation_busy', message)
   }
 
-  /** One of which the first question is being answered is not kept yet. */
+  /** A conversation is not stored until its first question is answered. */
   async #requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
     if (asker.seesAll || this.#deps.live.has(owner, conversationId, asker)) return
     await this.#deps.store.requireOwn(owner, conversationId, asker)
@@ -303,6 +303,7 @@ const UNREAD_ANSWER: Answer = {
   content: '',
   traceId: '',
   citations: [] as readonly Citation[],
+  evidence: 'none',
   warnings: [],
   usage: null,
   seconds: 0,
@@ -314,13 +315,13 @@ class TurnUnderWay {
   /** Two for each earlier question. */
   readonly history: readonly ConversationTurn[]
   summary: NewTurn['summary'] = null
-  /** Of the conversation. */
+  /** The owner of the conversation. */
   readonly askedBy: string | null
   /** For who watches it. */
   readonly live: LiveTurn
-  /** null: it was not begun. */
+  /** null: not started. */
   traceId: string | null = null
-  /** What has come of the answer, where it came in pieces. */
+  /** The partial answer, if it came in pieces. */
   text = ''
   isKept = false
 

@@ -7,7 +7,7 @@ import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob } from '../data/glob.ts'
 import { harmless } from '../loop/data-fence.ts'
 
-/** Of one question. */
+/** Per question. */
 const TOOLS_MAX = 64
 const SPECS_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 1_000
@@ -42,7 +42,7 @@ export class QuestionForeignTools {
     return [...this.#offered.values()].map(({ spec }) => spec)
   }
 
-  /** What went wrong so far: a server that is not there, a name that matches nothing. */
+  /** The problems so far: an unreachable server, a name without a match. */
   get warnings(): readonly string[] {
     return [...this.#warnings].slice(0, TOOL_WARNINGS_MAX)
   }
@@ -51,7 +51,7 @@ export class QuestionForeignTools {
     return this.#offered.has(name)
   }
 
-  /** What the tool says, or what went wrong, as text for the model. @throws the signal's reason */
+  /** The tool's result or error, as text for the model. @throws the signal's reason */
   async run(
     { name, input }: Pick<ToolCall, 'name' | 'input'>,
     signal: AbortSignal,
@@ -84,7 +84,7 @@ export class QuestionForeignTools {
 export interface ForeignTerms {
   /** The calls of this question. */
   readonly session: string
-  /** Of a result. */
+  /** The limit of a result. */
   readonly bytesMax: number
   /** Whether the model calls tools of others. */
   readonly isAble: boolean
@@ -286,7 +286,10 @@ const names: Clean = (value) => {
   return known.length === 0 ? undefined : [...new Set(known)]
 }
 
-/** What is kept of a schema. References and patterns are not: they help a model little, and a server that lies much. */
+/**
+ * The allowed keywords of a schema. References and patterns are dropped: they help a model little, and a malicious server
+ * much.
+ */
 const KEYWORDS: Readonly<Record<string, Clean>> = {
   type,
   title: plainMember,

@@ -14,7 +14,7 @@ import { abortable } from '../../core/runtime/cancellation.ts'
 /** An event for a watcher, and its time. */
 export interface WatchedEvent {
   readonly event: CompletionEvent
-  /** Since the question was asked. */
+  /** Since the start of the question. */
   readonly atMs: number
 }
 
@@ -34,7 +34,7 @@ export interface LiveQuestion {
   readonly question: string
   /** Who asked the first question of the conversation. */
   readonly askedBy: string | null
-  /** It begins the conversation. */
+  /** It starts the conversation. */
   readonly isFirst: boolean
   readonly startedAt: string
 }
@@ -46,7 +46,7 @@ const NO_WATCHERS = 'The clients watching this question went away'
 
 export class LiveTurn {
   readonly question: LiveQuestion
-  /** Of its `start`; null: it waits for a place. */
+  /** From its `start` event; null: it waits for a slot. */
   traceId: string | null = null
   isKept = false
   readonly #beganMs = performance.now()
@@ -59,7 +59,7 @@ export class LiveTurn {
     this.question = question
   }
 
-  /** null: it did not begin, or is kept. */
+  /** null: not started, or stored already. */
   get progress(): TurnInProgress | null {
     const { traceId, isKept } = this
     if (traceId === null || isKept) return null
@@ -67,7 +67,7 @@ export class LiveTurn {
     return { traceId, question, startedAt, seconds: this.#atMs() / 1000 }
   }
 
-  /** Of a conversation that has nothing else. */
+  /** For a conversation that has only this turn. */
   get summary(): ConversationSummary {
     const { conversationId, question, startedAt } = this.question
     const times = { startedAt, endedAt: startedAt }
@@ -94,7 +94,7 @@ export class LiveTurn {
   /** All that happened and happens, to the end. @throws what ended the question; the signal's reason */
   async *watch(signal: AbortSignal): AsyncGenerator<WatchedEvent, void> {
     let index = 0
-    /** What was told of a piece of text that still grows. */
+    /** The characters sent of a text that still grows. */
     let chars = 0
     // Bounded: the deadline ends every question.
     for (;;) {
@@ -129,13 +129,13 @@ export class LiveTurn {
   }
 }
 
-/** @returns null where they do not go together */
+/** @returns null if they cannot be merged */
 function grownPiece(last: CompletionEvent, event: CompletionEvent): DeltaEvent | null {
   if (!isPiece(last) || !isPiece(event) || last.content.length >= DELTA_CHARS) return null
   return { ...event, content: last.content + event.content }
 }
 
-/** @returns null: all of it was told */
+/** @returns null: everything was sent */
 function restOf(one: WatchedEvent, chars: number): WatchedEvent | null {
   const { event } = one
   if (!isPiece(event)) return one

@@ -20,7 +20,7 @@ export interface ShownConversation extends KeptConversation {
   readonly running: TurnInProgress | null
 }
 
-/** Questions of kept conversations that are being answered, beside those that are kept. */
+/** Running questions of stored conversations, besides the stored turns. */
 export class LiveTurns {
   readonly #store: Pick<ConversationStore, 'list' | 'get' | 'requireOwn'>
   readonly #all = new Set<LiveTurn>()
@@ -77,7 +77,7 @@ export class LiveTurns {
   }
 
   /**
-   * What is being answered in a conversation, from its beginning to its end.
+   * The running question of a conversation, from its start to its end.
    * @throws AppError before the first event: `conversation_not_found`, `run_not_found`; after it: as the question failed
    */
   async *watch(
@@ -96,7 +96,7 @@ export class LiveTurns {
     )
   }
 
-  /** Those that have begun and are not kept yet, the newest first. */
+  /** Started but not yet stored, newest first. */
   #of(owner: Pick<Owner, 'id'>, asker: Asker): readonly LiveTurn[] {
     return [...this.#all].reverse().filter(({ question, progress }) => {
       const isOwn = question.agentId === owner.id && maySeeAsked(asker, question.askedBy)

@@ -9,7 +9,7 @@ export interface PromptTerms {
   /** The mark around what tools return. */
   readonly fence: string
   readonly answerForm?: ResponseFormat | undefined
-  /** What the asker says beside the question. */
+  /** The asker's instruction, besides the question. */
   readonly wishes?: string | undefined
   /** Whether there are tools of others. */
   readonly hasForeignTools?: boolean

@@ -7,7 +7,7 @@ import { type RunningEntry, type RunningQuestion, RunningQuestions } from './run
 export interface PlaceLimits {
   /** Questions that are answered at once. */
   readonly agentsMax: number
-  /** Of these, questions to one agent. */
+  /** The limit per agent. */
   readonly agentQuestionsMax: number
   /** Questions that may wait for a place. */
   readonly agentQueueMax: number
@@ -96,7 +96,7 @@ export class QuestionPlaces {
       const leave = await this.#places.enter(deadline.signal, start.agentId, { isPatient })
       entry.admitted()
       if (isPatient) {
-        // Its time begins with its place.
+        // Its time starts with its slot.
         deadline.restart(seconds * 1000)
         endMs = performance.now() + seconds * 1000
       }

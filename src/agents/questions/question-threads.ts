@@ -19,17 +19,17 @@ export interface ThreadOptions {
   readonly workerUrl: string
 }
 
-/** What threads ask of the main thread beside their tools. */
+/** Requests of threads to the main thread, besides tools. */
 export interface ThreadServices {
   /** The built-in embedder, for a model that ranks sentences. */
   readonly embed: Embedder['embed']
-  /** What is known of the servers of models; unset: each question finds out. */
+  /** Features that model servers refuse; unset: each question finds out. */
   readonly features?: RefusedFeatures
   /** Gives back what is held by nothing any more; it holds the main thread for some 50 ms. */
   readonly collect?: () => void
 }
 
-/** What a question needs on the main thread while its thread answers it. */
+/** A question's dependencies on the main thread while its thread answers it. */
 interface Asked {
   readonly host: ToolHost
   readonly run: Run
@@ -50,20 +50,16 @@ export class QuestionThreads {
     this.#services = services
   }
 
-  /** Starts the threads that wait for questions. Before, each question starts its own. */
-  start(): void {
+  /** Questions to models of this provider are probably next: threads start and wait for them. */
+  expect(provider: string): void {
+    this.#threads.expect(provider)
     this.#threads.refill()
   }
 
-  /** The next questions are probably to models of this provider. */
-  expect(provider: string): void {
-    this.#threads.expect(provider)
-  }
-
   /**
-   * The events between the start and the answer. When a thread stops that answered several questions, the others are
-   * asked again, each in a thread of its own: only the one that was the cause fails there too. It must not have shown
-   * anything yet.
+   * The events between the start and the answer. When a thread with several questions stops, the others are asked again,
+   * each in a separate thread, so that only the culprit fails there too. A question that has shown anything is not asked
+   * again.
    */
   async *answer(
     task: AgentTask,
@@ -100,7 +96,7 @@ export class QuestionThreads {
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.type === 'output') return notes.output(event.output)
+        if (event.type === 'output') return notes.output(event)
         if (event.type === 'start') notes.began()
         else if (event.type === 'turn') notes.turn(event)
         else if (event.type === 'summary') conversation?.summarised(event)

@@ -6,9 +6,9 @@ import { AGENT_LIMITS } from '../agent-limits.ts'
 const FIELD_NAME = 'response_format'
 
 /**
- * `response_format` of a request as OpenAI's API has it: `json_schema`, `json_object`, or `text`, which asks for nothing. The
- * schema is bounded, so that checking an answer cannot take long: what it says once unfolded, its patterns, no recursion, nothing
- * from elsewhere.
+ * `response_format` of a request as in OpenAI's API: `json_schema`, `json_object`, or `text`, which has no effect. The
+ * schema is bounded, so that checking an answer is fast: limits on its unfolded size and patterns, no recursion, no external
+ * references.
  * @throws AppError `invalid_request`
  */
 export function responseFormatOf(value: unknown): ResponseFormat | undefined {

@@ -13,9 +13,9 @@ export interface RunningQuestion {
   /** Its beginning. */
   readonly question: string
   readonly state: 'waiting' | 'running'
-  /** Tool calls so far. */
+  /** The number of tool calls. */
   readonly steps: number
-  /** Since it was asked. */
+  /** Since the question. */
   readonly seconds: number
   readonly model: { readonly provider: string; readonly modelName: string }
 }

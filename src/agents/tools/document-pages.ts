@@ -153,7 +153,7 @@ function noDocument(kb: KnowledgeBase, { documentId }: WantedSpan): AppError {
   return new AppError('document_not_found', message)
 }
 
-/** Where the text of each chunk begins in its column. */
+/** The start of each chunk's text in its column. */
 function startsOf(rows: readonly (readonly ResultValue[])[]): readonly number[] {
   return rows.map(([, chunkId]) => Number(CHUNK_ID.exec(String(chunkId))?.[5] ?? 0))
 }

@@ -7,7 +7,7 @@ import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-
 import { statementIn } from './written-statement.ts'
 
 const CHART_ROWS_MAX = 1_000
-/** Of all its rows as JSON. */
+/** For all its rows as JSON. */
 const CHART_BYTES_MAX = 262_144
 const CHART_TITLE_CHARS_MAX = 200
 /** The most slices that can be told apart. */

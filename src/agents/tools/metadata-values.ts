@@ -35,7 +35,7 @@ export const METADATA_VALUES = {
   },
 } as const satisfies ArgumentSpecs
 
-/** Which values a column has, how often, and from where to where they reach. */
+/** The values of a column, their frequency and range. */
 export async function metadataValues(
   input: string,
   reader: DataReader,

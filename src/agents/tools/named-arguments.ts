@@ -49,8 +49,8 @@ export function argumentSchema(specs: ArgumentSpecs): JsonSchema {
 }
 
 /**
- * Takes what is meant where that is plain: a number as text, an empty text for nothing.
- * @throws AppError `invalid_request` that tells the model what is wrong
+ * Accepts clear intent: a number as text, an empty text for nothing.
+ * @throws AppError `invalid_request` with the error for the model
  */
 export function readArguments<Specs extends ArgumentSpecs>(
   input: string,

@@ -18,7 +18,7 @@ const STATEMENT_LINE = /^[ \t]*(?:select|with)\b[^\n]*/im
 
 /**
  * The statement in what a model wrote: out of a fence of Markdown, a JSON object, or the words around it.
- * @throws AppError `sql_forbidden` where it is too long
+ * @throws AppError `sql_forbidden` if it is too long
  */
 export function statementIn(input: string): string {
   if (input.length > AGENT_LIMITS.sqlCharsMax) {
@@ -101,7 +101,7 @@ const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
 
 const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
 
-/** The message with the next step, where it is plain. Columns are looked up of what the statement names. */
+/** The message with the next step, if that is clear. Columns are looked up for the names in the statement. */
 export async function withHint(
   message: string,
   sql: string,

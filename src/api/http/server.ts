@@ -71,7 +71,7 @@ export interface Server {
   document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: ListenAddress): Listener
-  /** What the PostgreSQL port works with. */
+  /** The parts that the PostgreSQL port needs. */
   readonly postgres: Pick<RouteContext, 'deps' | 'authentication' | 'snapshot'> & {
     readonly requests: RunningRequests
   }
@@ -251,7 +251,7 @@ function identified(context: RouteContext, request: Request): Identity | Promise
   }
 }
 
-/** The project or database that a path names; uploaded files are in one of their own. */
+/** The project or database in a path; uploaded files have their own namespace. */
 function namespacesOf(route: string, params: PathParams): readonly string[] {
   const { project_name: project, database_name: database } = params
   const names = [project, database].filter((name) => name !== undefined)

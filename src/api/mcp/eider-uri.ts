@@ -42,7 +42,7 @@ export function readEiderUri(text: string): EiderUri | undefined {
   }
 }
 
-/** What a document is called. */
+/** The title of a document. */
 export function documentTitle(id: string, metadata: Readonly<Record<string, unknown>>): string {
   for (const name of ['title', 'name', 'subject']) {
     const value = metadata[name]

@@ -105,7 +105,7 @@ export class McpRequests implements McpDoor {
       },
     })
     await server.connect(transport)
-    // A new session is asked for: one that the client had before is not looked at.
+    // A new session was requested: an earlier one of the client is ignored.
     const headers = new Headers(request.headers)
     headers.delete('mcp-session-id')
     const options = { parsedBody: body, authInfo: authInfoOf(caller) }
@@ -115,7 +115,7 @@ export class McpRequests implements McpDoor {
     return untilEnd(response, caller, () => {})
   }
 
-  /** Without a session: what the request needs is made for it, and goes with it. */
+  /** Without a session: the request's parts are created for it, and dropped with it. */
   async #alone(request: Request, body: unknown, caller: McpCaller): Promise<Response> {
     const server = protocolServer(this.#parts)
     const transport = new WebStandardStreamableHTTPServerTransport({})
@@ -203,13 +203,13 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') === true
 }
 
-/** null: it is none of the protocol's. */
+/** null: not a message of the protocol. */
 function messagesOf(body: unknown): readonly JsonObject[] | null {
   const messages = Array.isArray(body) ? body : [body]
   return messages.length > 0 && messages.every(isObject) ? messages : null
 }
 
-/** Of requests, which are to be answered. */
+/** The ids of requests, which need an answer. */
 function idsOf(messages: readonly JsonObject[]): readonly (string | number)[] {
   return messages.flatMap(({ id, method }) => {
     const isRequest = typeof method === 'string'
@@ -246,7 +246,7 @@ const CLIENT_SESSIONS_MAX = 500
 /** Requests after which a session counts as used: opening one takes the first. */
 const REQUESTS_OF_USE = 2
 const IDLE_MS = 30 * MINUTE_MS
-const SWEEP_MS = MINUTE_MS
+const SESSION_SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string
@@ -356,7 +356,7 @@ export class McpSessions {
   }
 
   #startSweeping(): ReturnType<typeof setInterval> {
-    const timer = setInterval(() => this.#sweep(), SWEEP_MS)
+    const timer = setInterval(() => this.#sweep(), SESSION_SWEEP_MS)
     timer.unref()
     return timer
   }

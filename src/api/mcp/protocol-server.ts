@@ -1,4 +1,4 @@
-/** What the protocol's requests are answered with: one `Server` of the SDK for each connection. */
+/** Answers the protocol's requests: one `Server` of the SDK per connection. */
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
@@ -71,7 +71,7 @@ export function protocolServer(parts: ProtocolParts): Server {
       jsonSchemaValidator: validator,
     },
   )
-  // One handler for every request: the SDK's own would tell a client that its parameters are wrong as an internal error.
+  // One handler for every request: the SDK's own would report wrong parameters as an internal error.
   server.fallbackRequestHandler = (request, extra) => {
     const method = METHODS.get(request.method)
     if (method === undefined) throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
@@ -225,7 +225,7 @@ function progressOf(extra: Extra): (message: string) => void {
 
 // Prompts that programs offer to their users, as slash commands for example.
 
-interface Prompt {
+const PROMPTS: readonly {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -235,9 +235,7 @@ interface Prompt {
     readonly required: boolean
   }[]
   text(given: Readonly<Record<string, string>>): string
-}
-
-const PROMPTS: readonly Prompt[] = [
+}[] = [
   {
     name: 'answer_with_citations',
     title: 'Answer with citations',

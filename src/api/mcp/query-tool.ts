@@ -11,7 +11,7 @@ const RESULT_BYTES_MAX = 64 * 1024
 const RESULT_CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
-/** What a statement that only reads begins with. Whether it really reads alone is decided where it runs. */
+/** The first words of a read-only statement. Whether it really only reads is decided when it runs. */
 const READING_STATEMENT =
   /^[\s(]*(select|with|from|values|table|pivot|unpivot|show|describe|desc|summarize|explain)\b/i
 const COMMENTS = /^(\s*(--[^\n]*\n|\/\*[\s\S]*?\*\/))+/
@@ -149,16 +149,13 @@ function cutNote(cut: Cut, count: number, limit: number): string {
   return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
 }
 
-function rowsText({
-  columns,
-  rows,
-  ...said
-}: {
+function rowsText(given: {
   readonly columns: FirstRows['columns']
   readonly rows: FirstRows['rows']
   readonly note?: string
   readonly warnings?: readonly string[]
 }): string {
+  const { columns, rows, ...said } = given
   const head = csvRow(columns.map(({ name }) => name))
   const body = rows.map((row) => csvRow(row.map(resultCell))).join('')
   const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]

@@ -21,9 +21,9 @@ import type { McpUses } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const PAGE_SIZE = 100
-/** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
+/** For a document as a resource; the tool `fetch` reads longer ones in parts. */
 const RESOURCE_CHARS_MAX = 1_000_000
-/** What a completion may answer at most (the protocol). */
+/** The protocol's limit for a completion. */
 const COMPLETIONS_MAX = 100
 
 export interface Reader {
@@ -49,7 +49,7 @@ export const RESOURCE_TEMPLATES = [
   },
 ]
 
-/** Schemas, then documents of each knowledge base. A cursor says where the next page begins. */
+/** Schemas, then the documents of each knowledge base. A cursor says where the next page starts. */
 export async function resourcePage(cursor: string | undefined, reader: Reader) {
   const { uses, principal, signal } = reader
   if (!mayDo(principal, 'read')) return { resources: [] }
@@ -85,7 +85,7 @@ export async function resourcePage(cursor: string | undefined, reader: Reader) {
   return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
 }
 
-/** By its id: what is made or dropped between two pages neither repeats nor hides others. */
+/** By id, so that changes between two pages neither repeat nor hide others. */
 function nextKnowledgeBase(after: number, { uses, principal }: Reader): number | undefined {
   const ids = visibleData(uses.snapshot(), principal).knowledgeBases.map(({ id }) => id)
   return ids.toSorted((a, b) => a - b).find((id) => id > after)
@@ -138,7 +138,7 @@ export interface Completed {
   readonly given: Readonly<Record<string, string>>
 }
 
-/** Values that begin with what was typed. */
+/** Values that start with the typed text. */
 export async function completionOf({ name, value, given }: Completed, reader: Reader) {
   const all = await completionValues({ name, value, given }, reader)
   const begins = all.filter((one) => nameKey(one).startsWith(nameKey(value)))

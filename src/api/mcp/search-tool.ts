@@ -12,7 +12,7 @@ const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
 const SEARCH_TEXT_CHARS_MAX = 10_000
 const PASSAGE_CHARS_MAX = 2_000
-/** Searched where no knowledge base is named. */
+/** Searched by default. */
 const KNOWLEDGE_BASES_MAX = 20
 const AT_ONCE_MAX = 4
 

@@ -25,7 +25,15 @@ export interface Tool {
   readonly outputSchema: ObjectSchema
   readonly annotations: ToolAnnotations
   /** @throws AppError: the model reads its code and message */
-  run(sent: Arguments, call: ToolCall): Promise<ToolOutput>
+  run(
+    sent: Arguments,
+    call: ToolCall,
+  ): Promise<{
+    /** As `outputSchema` says. */
+    readonly structured: JsonObject
+    /** The same for models; unset: the structure as JSON. */
+    readonly text?: string
+  }>
 }
 
 export interface ObjectSchema {
@@ -42,7 +50,7 @@ export function takes(required: string[], properties: ObjectSchema['properties']
   return { type: 'object', properties, ...needed, additionalProperties: false }
 }
 
-/** What a tool answers. */
+/** The schema of a tool's answer. */
 export function answers(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
   return { type: 'object', properties, required }
 }
@@ -68,17 +76,10 @@ export interface ToolCall {
   readonly principal: Principal
   /** Aborted by the client's cancellation, when it goes away and when the server stops. */
   readonly signal: AbortSignal
-  /** Links begin with it. */
+  /** The prefix of links. */
   readonly origin: string
-  /** Tells a client that asked for it how far the call is. */
+  /** Sends progress to a client that requested it. */
   progress(message: string): void
-}
-
-export interface ToolOutput {
-  /** As `outputSchema` says. */
-  readonly structured: JsonObject
-  /** The same for models; unset: the structure as JSON. */
-  readonly text?: string
 }
 
 /** The arguments of a call, which fit the tool's schema. */
@@ -119,7 +120,7 @@ export class Arguments {
   }
 }
 
-/** What tools, resources and prompts are made of: the use cases that the routes call too. */
+/** The use cases behind tools, resources and prompts; the routes call them too. */
 export interface McpUses {
   readonly version: string
   snapshot(): CatalogSnapshot

@@ -1,9 +1,10 @@
-/** What a connection answers: rows and their description, ends of statements, failures and notices. */
+/** The messages to a connection: rows and their description, completion tags, failures and notices. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import type { AppError, ErrorCode } from '../../core/errors.ts'
-import { type CopyStatement, positionOf } from '../../query/postgres/statement-text.ts'
+import { positionOf } from '../../query/postgres/statement-text.ts'
+import { writeBinary } from './binary-values.ts'
 import { MessageWriter } from './messages.ts'
-import { binaryValue, type ColumnType, columnType, textValue } from './pg-types.ts'
+import { type ColumnType, columnType, textValue } from './pg-types.ts'
 import type { TransactionState } from './session-statements.ts'
 
 export interface AnswerColumn {
@@ -48,32 +49,17 @@ export class AnswerWriter extends MessageWriter {
     this.begin('D').int16(row.length)
     row.forEach((value, index) => {
       const type = types[index] ?? TEXT_COLUMN
-      const isBinary = formatAt(formats, index) === 1
-      this.value(isBinary ? binaryValue(value, type) : textValue(value, type))
+      if (formatAt(formats, index) === 1) writeBinary(this, value, type)
+      else this.value(textValue(value, type))
     })
     this.end()
   }
 
-  /** @param kind `H`: rows follow; `G`: rows are wanted */
-  copyResponse(kind: 'G' | 'H', columnCount: number): void {
-    this.begin(kind).byte(0).int16(columnCount)
-    for (let index = 0; index < columnCount; index += 1) this.int16(0)
+  /** @param kind `H`: rows follow; `G`: rows are wanted @param format of every column: 1 is binary */
+  copyResponse(kind: 'G' | 'H', columnCount: number, format: 0 | 1): void {
+    this.begin(kind).byte(format).int16(columnCount)
+    for (let index = 0; index < columnCount; index += 1) this.int16(format)
     this.end()
-  }
-
-  copyRow(
-    row: readonly ResultValue[],
-    types: readonly ColumnType[],
-    { format, delimiter, nullText }: CopyStatement,
-  ): void {
-    const cells = row.map((value, index) => {
-      const text = textValue(value, types[index] ?? TEXT_COLUMN)
-      if (text === null) return nullText
-      return format === 'csv' ? csvCell(text, delimiter, nullText) : textCell(text)
-    })
-    this.begin('d')
-      .raw(Buffer.from(`${cells.join(delimiter)}\n`))
-      .end()
   }
 
   notice(message: string): void {
@@ -81,10 +67,16 @@ export class AnswerWriter extends MessageWriter {
   }
 
   /** @param sql the statement that failed, to say where */
-  failure(error: AppError, { severity = 'ERROR', state = stateOf(error), sql = '' } = {}): void {
+  failure(
+    error: AppError,
+    { severity = 'ERROR', state = stateOf(error), sql = '', hint = '' } = {},
+  ): void {
     const position = positionOf(error.message, sql)
-    const place = position === null ? {} : { P: String(position) }
-    this.#fields('E', { S: severity, V: severity, C: state, M: error.message, ...place })
+    this.#fields('E', {
+      ...{ S: severity, V: severity, C: state, M: error.message },
+      ...(hint === '' ? {} : { H: hint }),
+      ...(position === null ? {} : { P: String(position) }),
+    })
   }
 
   #fields(kind: 'E' | 'N', fields: Readonly<Record<string, string>>): void {
@@ -104,24 +96,8 @@ function formatAt(formats: readonly number[], index: number): number {
 
 /** DuckDB names a column by its expression; PostgreSQL by the function alone. */
 function plainName(name: string): string {
-  const call = /^(?:main\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
+  const call = /^(?:\w+\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
   return call === 'CAST' ? '?column?' : (call ?? name)
-}
-
-function csvCell(value: string, delimiter: string, nullText: string): string {
-  const isPlain = !value.includes(delimiter) && !/["\n\r]/.test(value) && value !== nullText
-  return isPlain ? value : `"${value.replaceAll('"', '""')}"`
-}
-
-const ESCAPED: Readonly<Record<string, string>> = {
-  '\\': '\\\\',
-  '\t': '\\t',
-  '\n': '\\n',
-  '\r': '\\r',
-}
-
-function textCell(value: string): string {
-  return value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
 }
 
 /** SQLSTATE of each failure (PostgreSQL's manual, appendix A). */

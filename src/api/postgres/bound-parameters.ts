@@ -1,19 +1,59 @@
 /** Values and types of `$1`, as clients send them and as they are described. */
+import { literal } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import {
+  arrayElements,
   type ParameterValue,
+  parameterColumns,
   parameterCount,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
 import type { AnswerColumn } from './answer-writer.ts'
+import { arrayParameter, parameterText } from './binary-values.ts'
 import type { Fields } from './messages.ts'
-import { arrayElements, castType, columnType, PG_TEXT, parameterText } from './pg-types.ts'
-import type { RunResult } from './portals.ts'
+import { castType, columnType, elementOf, PG, scalarOf } from './pg-types.ts'
+import type { Prepared, RunResult } from './portals.ts'
+import type { PgSession } from './session-statements.ts'
+import { READS, SESSION_WORDS } from './statement-words.ts'
 
 /** PostgreSQL's type of each `$n`: the client's, or a guess by its place. */
 export function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
   const length = Math.max(given.length, parameterCount(sql))
   return Array.from({ length }, (_, index) => given[index] || guessedType(sql, index + 1))
+}
+
+/**
+ * The question about the catalog whose answer tells types that are only guessed: a driver that asks for a statement's types
+ * encodes its values by them. undefined: no column tells one.
+ */
+export function typeQuestion({ sql, oids, given }: Prepared): string | undefined {
+  const isOpen = (number: number) => !given[number - 1] && oids[number - 1] === PG.TEXT.oid
+  const { columns, relations } = parameterColumns(sql)
+  const asked = columns.filter(({ number }) => isOpen(number)).map(({ column }) => column)
+  if (asked.length === 0 || relations.length === 0) return undefined
+  const list = (names: readonly string[]) => names.map(literal).join(', ')
+  return `SELECT lower(attname), min(atttypid)::VARCHAR FROM pg_catalog.pg_attribute
+    JOIN pg_catalog.pg_class ON attrelid = pg_class.oid
+    WHERE lower(relname) IN (${list(relations)}) AND lower(attname) IN (${list(asked)})
+    GROUP BY 1 HAVING min(atttypid) = max(atttypid)`
+}
+
+/** The statement with the types that the catalog tells. */
+export async function withColumnTypes(
+  prepared: Prepared,
+  { batches }: RunResult,
+): Promise<Prepared> {
+  const types = new Map<string, number>()
+  for await (const batch of batches) {
+    for (const [column, oid] of batch) types.set(String(column), Number(oid))
+  }
+  const oids = [...prepared.oids]
+  for (const { number, column } of parameterColumns(prepared.sql).columns) {
+    const isGuess = !prepared.given[number - 1] && oids[number - 1] === PG.TEXT.oid
+    const oid = types.get(column)
+    if (isGuess && oid !== undefined) oids[number - 1] = oid
+  }
+  return { ...prepared, oids }
 }
 
 /** The rest of a Bind message: values of the parameters, and formats of the columns. */
@@ -27,10 +67,23 @@ export function boundValues(fields: Fields, oids: readonly number[]) {
   return { values, formats }
 }
 
-/** The statement that tells the columns of another, whose values are not known yet. */
+/** A statement that returns the columns of another, whose values are still unknown. */
 export function describing(sql: string, oids: readonly number[]) {
   const bound = withParameters(sql, oids.map(sampleValue))
   return { ...bound, sql: `DESCRIBE ${bound.sql}` }
+}
+
+/** The columns of a statement, as far as they are known without the engine. undefined: only the engine knows. */
+export function knownColumns(
+  sql: string,
+  session: PgSession,
+): readonly AnswerColumn[] | null | undefined {
+  const shown = /^\s*show\s+(.+?)\s*$/is.exec(sql)?.[1]
+  if (shown !== undefined && session.setting(shown) !== undefined) {
+    return [{ name: shown.toLowerCase(), type: 'VARCHAR' }]
+  }
+  const hasRows = READS.test(sql) || /\breturning\b/i.test(sql)
+  return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
 }
 
 export async function describedColumns({ batches }: RunResult): Promise<readonly AnswerColumn[]> {
@@ -42,10 +95,11 @@ export async function describedColumns({ batches }: RunResult): Promise<readonly
 function parameterValue(bytes: Buffer | null, oid: number, isBinary: boolean): ParameterValue {
   const cast = castType(oid)
   if (bytes === null) return { text: null, cast }
-  const text = parameterText(bytes, oid, isBinary)
-  return cast?.endsWith('[]') === true
-    ? { text, cast, elements: arrayElements(text) }
-    : { text, cast }
+  if (elementOf(oid) === undefined) {
+    return { text: parameterText(bytes, scalarOf(oid), isBinary), cast }
+  }
+  const elements = isBinary ? arrayParameter(bytes, oid) : arrayElements(bytes.toString())
+  return { text: '', cast, elements }
 }
 
 /** What to describe a statement with whose values are not known yet. */
@@ -64,7 +118,7 @@ function guessedType(sql: string, number: number): number {
     return columnType((CAST_NAMES[name.toUpperCase()] ?? name.toUpperCase()) + list).oid
   }
   const isCount = new RegExp(`\\b(limit|offset)\\s+\\$${number}\\b`, 'i').test(sql)
-  return isCount ? columnType('BIGINT').oid : PG_TEXT.oid
+  return isCount ? columnType('BIGINT').oid : PG.TEXT.oid
 }
 
 const CAST_NAMES: Readonly<Record<string, string>> = {
@@ -76,6 +130,9 @@ const CAST_NAMES: Readonly<Record<string, string>> = {
   FLOAT8: 'DOUBLE',
   NUMERIC: 'DECIMAL(38,10)',
   BOOL: 'BOOLEAN',
+  BYTEA: 'BLOB',
+  JSONB: 'JSON',
   TEXT: 'VARCHAR',
   TIMESTAMPTZ: 'TIMESTAMP WITH TIME ZONE',
+  TIMETZ: 'TIME WITH TIME ZONE',
 }

@@ -2,8 +2,16 @@
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
-import type { AnswerColumn, AnswerWriter } from './answer-writer.ts'
-import { boundValues, describedColumns, describing, parameterTypes } from './bound-parameters.ts'
+import type { AnswerWriter } from './answer-writer.ts'
+import {
+  boundValues,
+  describedColumns,
+  describing,
+  knownColumns,
+  parameterTypes,
+  typeQuestion,
+  withColumnTypes,
+} from './bound-parameters.ts'
 import { CopyIn, copyOut } from './copy-rows.ts'
 import { type CursorStatement, cursorStatement } from './cursor-statements.ts'
 import { type Fields, ProtocolError } from './messages.ts'
@@ -18,11 +26,11 @@ import {
 } from './portals.ts'
 import { PgSession } from './session-statements.ts'
 import {
+  ANSWERS,
   ENDS,
   firstSchema,
+  isAnswered,
   notThere,
-  READS,
-  SESSION_WORDS,
   tagOf,
   transactionFailed,
 } from './statement-words.ts'
@@ -50,7 +58,7 @@ export class ConnectionStatements {
   readonly #database: string
   readonly #deps: StatementDeps
   readonly #out: AnswerWriter
-  readonly #session = new PgSession()
+  readonly #session: PgSession
   readonly #prepared = new Map<string, Prepared>()
   readonly #portals: Portals
   readonly #closed = new AbortController()
@@ -66,6 +74,7 @@ export class ConnectionStatements {
     this.#deps = deps
     this.#out = out
     this.#db = deps.projectOf(database)
+    this.#session = new PgSession(this.#db)
     this.#portals = new Portals((bound, use) => this.#run(bound, use))
   }
 
@@ -119,7 +128,12 @@ export class ConnectionStatements {
   }
 
   async #runSimple(sql: string): Promise<void> {
-    const portal: Portal = { prepared: { sql, oids: [] }, values: [], formats: [], running: null }
+    const portal: Portal = {
+      prepared: { sql, oids: [], given: [] },
+      values: [],
+      formats: [],
+      running: null,
+    }
     this.#out.rowDescription((await this.#portals.started(portal)).columns, [])
     await this.#rows(portal, 0)
   }
@@ -134,11 +148,10 @@ export class ConnectionStatements {
       this.#portals.closeAll()
     }
     if (answer.changed !== undefined) {
-      const [name, value] = answer.changed
-      if (name === 'search_path')
-        this.#db = this.#deps.projectOf(firstSchema(value) ?? this.#database)
-      this.#out.setting(name, value)
+      this.#out.setting(...answer.changed)
     }
+    const path = this.#session.setting('search_path') ?? ''
+    this.#db = this.#deps.projectOf(firstSchema(path) ?? this.#database)
     if (answer.shown !== undefined) {
       const { name, value } = answer.shown
       const columns = [{ name, type: 'VARCHAR' }]
@@ -155,7 +168,7 @@ export class ConnectionStatements {
     if (statement === undefined) return false
     const { kind, name } = statement
     if (kind === 'declare') {
-      const prepared = { sql: statement.select, oids: [] }
+      const prepared = { sql: statement.select, oids: [], given: [] }
       this.#portals.set(name, { prepared, values: [], formats: [], running: null })
       this.#out.complete('DECLARE CURSOR')
     } else if (kind === 'fetch') {
@@ -206,7 +219,7 @@ export class ConnectionStatements {
       throw new AppError('too_busy', limit)
     }
     const oids = parameterTypes(sql, given)
-    this.#prepared.set(name, { sql, oids })
+    this.#prepared.set(name, { sql, oids, given })
     this.#out.begin('1').end()
   }
 
@@ -229,16 +242,16 @@ export class ConnectionStatements {
     const name = fields.text()
     if (isPortal) {
       const portal = this.#portals.get(name, 'portal')
-      const known = this.#knownColumns(portal.prepared.sql)
+      const known = knownColumns(portal.prepared.sql, this.#session)
       const columns = known === undefined ? (await this.#portals.started(portal)).columns : known
       this.#out.rowDescription(columns, portal.formats)
       return
     }
-    const { sql, oids } = this.#named(name)
+    const { sql, oids } = await this.#typed(name)
     this.#out.begin('t').int16(oids.length)
     for (const oid of oids) this.#out.int32(oid)
     this.#out.end()
-    const known = this.#knownColumns(sql)
+    const known = knownColumns(sql, this.#session)
     if (known !== undefined) {
       this.#out.rowDescription(known, [])
       return
@@ -247,14 +260,16 @@ export class ConnectionStatements {
     this.#out.rowDescription(columns, [])
   }
 
-  /** Without running it. undefined: only the engine knows. */
-  #knownColumns(sql: string): readonly AnswerColumn[] | null | undefined {
-    const shown = /^\s*show\s+(.+?)\s*$/is.exec(sql)?.[1]
-    if (shown !== undefined && this.#session.setting(shown) !== undefined) {
-      return [{ name: shown.toLowerCase(), type: 'VARCHAR' }]
-    }
-    const hasRows = READS.test(sql) || /\breturning\b/i.test(sql)
-    return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
+  /** The statement with its parameters' types, which the client wants to hear. */
+  async #typed(name: string): Promise<Prepared> {
+    const prepared = this.#named(name)
+    const question = typeQuestion(prepared)
+    if (question === undefined) return prepared
+    const typed = await this.#run({ sql: question, params: {} }, (answer) => {
+      return withColumnTypes(prepared, answer)
+    })
+    this.#prepared.set(name, typed)
+    return typed
   }
 
   async execute(fields: Fields): Promise<void> {
@@ -274,7 +289,7 @@ export class ConnectionStatements {
     await this.#rows(portal, wanted)
   }
 
-  /** Sends rows: all, or as many as wanted; then how many there were, or that there are more. */
+  /** Sends rows: all, or the requested number; then the total, or a note that more remain. */
   async #rows(portal: Portal, wanted: number): Promise<void> {
     const running = await this.#portals.started(portal)
     let count = 0
@@ -297,7 +312,7 @@ export class ConnectionStatements {
   ): Promise<T> {
     this.#running = new AbortController()
     const isReadOnly = this.#session.state !== 'I'
-    const options = { sql, db: this.#db, params, isReadOnly }
+    const options = { sql, database: this.#database, db: this.#db, params, isReadOnly }
     try {
       return await this.#deps.run(options, this.#running.signal, (result) => {
         for (const warning of result.warnings) this.#out.notice(warning)
@@ -364,7 +379,7 @@ export class ConnectionStatements {
         return this.#run({ sql: insert, params: {} }, async ({ affectedRows }) => affectedRows ?? 0)
       })
       this.#copyIn = { rows, isSimple }
-      this.#out.copyResponse('G', Math.max(1, copy.columns.length))
+      this.#out.copyResponse('G', Math.max(1, copy.columns.length), 0)
       return 'waits'
     }
     const count = await this.#run({ sql: copy.select, params: {} }, (result) => {
@@ -378,23 +393,4 @@ export class ConnectionStatements {
     this.#session.failed()
     this.#out.failure(toAppError(error), { sql })
   }
-}
-
-/** What answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
-const ANSWERS = {
-  Q: 'query',
-  P: 'parse',
-  B: 'bind',
-  D: 'describe',
-  E: 'execute',
-  C: 'closeNamed',
-  S: 'sync',
-  H: 'flush',
-  d: 'copyData',
-  c: 'copyDone',
-  f: 'copyFail',
-} as const
-
-function isAnswered(kind: string): kind is keyof typeof ANSWERS {
-  return Object.hasOwn(ANSWERS, kind)
 }

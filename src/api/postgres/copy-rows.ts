@@ -1,15 +1,21 @@
-/** COPY: rows as lines of text or CSV, out of a SELECT, and in as INSERT statements of many rows. */
+/** COPY: rows out of a SELECT as lines of text or CSV or in the binary form, and in as INSERT statements of many rows. */
 import { literal, quote } from '../../core/domain/identifier.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { CopyStatement } from '../../query/postgres/statement-text.ts'
 import type { AnswerWriter } from './answer-writer.ts'
-import { columnType } from './pg-types.ts'
+import { writeBinary } from './binary-values.ts'
+import { type ColumnType, columnType, textValue } from './pg-types.ts'
 import type { RunResult } from './portals.ts'
 
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const WRITE_BYTES = 64 * 1024
+const COPY_WRITE_BYTES = 64 * 1024
+
+/** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
+const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+const BINARY_END = -1
 
 /** @param send sends what is written so far @returns how many rows there were */
 export async function copyOut(
@@ -18,25 +24,90 @@ export async function copyOut(
   out: AnswerWriter,
   send: () => Promise<void>,
 ): Promise<number> {
-  if (copy.format === 'binary') {
-    throw new AppError('sql_not_supported', 'COPY TO writes text or CSV, not the binary format')
-  }
   const shown = columns ?? []
   const types = shown.map(({ type }) => columnType(type))
-  const names = shown.map(({ name }) => name)
-  out.copyResponse('H', shown.length)
-  if (copy.hasHeader) out.copyRow(names, [], copy)
+  const isBinary = copy.format === 'binary'
+  out.copyResponse('H', shown.length, isBinary ? 1 : 0)
+  if (!isBinary && copy.hasHeader) {
+    const names = shown.map(({ name }) => name)
+    writeLine(out, names, [], copy)
+  }
   let count = 0
   for await (const batch of batches) {
     for (const row of batch) {
-      out.copyRow(row, types, copy)
+      if (isBinary) writeBinaryRow(out, row, types, count === 0)
+      else writeLine(out, row, types, copy)
       count += 1
-      if (out.size > WRITE_BYTES) await send()
+      if (out.size > COPY_WRITE_BYTES) await send()
     }
+  }
+  if (isBinary) {
+    beginBinary(out, count === 0)
+    out.int16(BINARY_END).end()
   }
   out.begin('c').end()
   return count
 }
+
+/** Clients expect the header in one message with the first row. */
+function beginBinary(out: AnswerWriter, isFirst: boolean): void {
+  out.begin('d')
+  if (isFirst) out.raw(BINARY_HEADER)
+}
+
+const TEXT_COLUMN = columnType('VARCHAR')
+
+function writeBinaryRow(
+  out: AnswerWriter,
+  row: readonly ResultValue[],
+  types: readonly ColumnType[],
+  isFirst: boolean,
+): void {
+  beginBinary(out, isFirst)
+  out.int16(row.length)
+  row.forEach((value, index) => {
+    writeBinary(out, value, types[index] ?? TEXT_COLUMN)
+  })
+  out.end()
+}
+
+function writeLine(
+  out: AnswerWriter,
+  row: readonly ResultValue[],
+  types: readonly ColumnType[],
+  { format, delimiter, nullText }: CopyStatement,
+): void {
+  const cells = row.map((value, index) => {
+    const text = textValue(value, types[index] ?? TEXT_COLUMN)
+    if (text === null) return nullText
+    return format === 'csv' ? csvCell(text, delimiter, nullText) : escapedCell(text, delimiter)
+  })
+  out
+    .begin('d')
+    .raw(Buffer.from(`${cells.join(delimiter)}\n`))
+    .end()
+}
+
+function csvCell(value: string, delimiter: string, nullText: string): string {
+  const isPlain = !value.includes(delimiter) && !/["\n\r]/.test(value) && value !== nullText
+  return isPlain ? value : `"${value.replaceAll('"', '""')}"`
+}
+
+const ESCAPED: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+}
+
+function escapedCell(value: string, delimiter: string): string {
+  const escaped = NEEDS_ESCAPE.test(value)
+    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
+    : value
+  return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
+}
+
+const NEEDS_ESCAPE = /[\\\t\n\r]/
 
 /** Each batch is stored as it fills: a failure later says how many rows are stored. */
 export class CopyIn {
@@ -121,7 +192,7 @@ export class CopyIn {
 
 interface Lines {
   readonly rows: readonly (readonly (string | null)[])[]
-  /** The beginning of a line that is not whole yet. */
+  /** The start of an incomplete line. */
   readonly rest: string
 }
 

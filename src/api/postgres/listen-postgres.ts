@@ -1,5 +1,5 @@
 /** The port of the PostgreSQL protocol: connections, their encryption, and how fast they are read. */
-import { randomInt } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'bun'
 import type { Peer } from '../http/request/arrivals.ts'
 import type { ConnectionDeps, PgConnection, Wire } from './pg-connection.ts'
@@ -17,22 +17,26 @@ export interface PostgresListener {
   stop(graceMs: number): Promise<void>
 }
 
-const CONNECTIONS_MAX = 1_000
+const PG_CLIENTS_MAX = 1_000
+/** Beyond those: a full server still tells a client so, and still cancels statements. */
+const SPARE_CONNECTIONS = 100
 const LOGIN_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
-/** A client that takes nothing for so long is gone. */
+/** A client that takes nothing for this long is gone. */
 const STALLED_MS = 60_000
+/** How long a client that hears the end of its connection may keep it open. */
+const CLOSING_MS = 2_000
 /** What may wait for a client before its statement does. */
 const WAITING_BYTES_MAX = 1024 * 1024
+const SECRET_BYTES = 32
 
 /** What one connection needs beside its bytes. */
-export type ConnectionParts = Omit<ConnectionDeps, 'cancel' | 'processId' | 'secret'>
+export type ConnectionParts = Omit<ConnectionDeps, 'cancel' | 'isFull' | 'processId' | 'secret'>
 
 interface Client {
   readonly wire: SocketWire
+  /** null: its code is being loaded, and nothing is read until then. */
   connection: PgConnection | null
-  /** What came while the code was being loaded. */
-  early: Buffer[]
 }
 
 /** @throws Error of the system when the port cannot be taken */
@@ -40,30 +44,32 @@ export function listenPostgres(
   { hostname, port, tls }: PostgresAddress,
   partsFor: (peer: Peer, processId: number) => Promise<ConnectionParts>,
 ): PostgresListener {
-  const clients = new Map<number, Client & { readonly secret: number }>()
+  const clients = new Map<number, Client>()
   let lastId = 0
-  const cancel: ConnectionDeps['cancel'] = (processId, secret) => {
-    const client = clients.get(processId)
-    if (client?.secret === secret) client.connection?.cancelStatement()
+  const cancel: ConnectionDeps['cancel'] = (processId, key) => {
+    const connection = clients.get(processId)?.connection
+    if (connection && isSame(connection.cancelKey, key)) connection.cancelStatement()
   }
   const accept = (socket: Socket<Client>) => {
     lastId += 1
     const processId = lastId
     const address = socket.remoteAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
     const wire = new SocketWire(socket, address, tls)
-    const client = { wire, connection: null, early: [], secret: randomInt(2 ** 31) }
+    const client = { wire, connection: null }
     socket.data = client
-    if (clients.size >= CONNECTIONS_MAX) {
-      wire.end()
+    if (clients.size >= PG_CLIENTS_MAX + SPARE_CONNECTIONS) {
+      socket.terminate()
       return
     }
+    const isFull = clients.size >= PG_CLIENTS_MAX
     clients.set(processId, client)
     wire.onClosed = () => clients.delete(processId)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    wire.pause()
     const peer = { address, port: socket.remotePort }
-    void begin(client, async () => {
+    void beginConnection(client, async () => {
       const parts = await partsFor(peer, processId)
-      return { ...parts, cancel, processId, secret: client.secret }
+      return { ...parts, cancel, isFull, processId, secret: randomBytes(SECRET_BYTES) }
     })
   }
   const listener = Bun.listen<Client>({
@@ -71,7 +77,10 @@ export function listenPostgres(
     port,
     socket: {
       open: accept,
-      data: (socket, bytes) => received(socket.data, bytes),
+      data: ({ data: client }, bytes) => {
+        // Encrypted ones come here too, before they are decrypted.
+        if (!client.wire.isEncrypted) received(client, bytes)
+      },
       drain: (socket) => socket.data.wire.drain(),
       close: (socket) => closed(socket.data),
       error: (socket) => closed(socket.data),
@@ -100,23 +109,27 @@ export function listenPostgres(
 const STOP_LOOK_MS = 20
 
 /** The protocol is loaded with the first connection. */
-async function begin(client: Client, depsOf: () => Promise<ConnectionDeps>): Promise<void> {
+async function beginConnection(
+  client: Client,
+  depsOf: () => Promise<ConnectionDeps>,
+): Promise<void> {
   const [{ PgConnection }, deps] = await Promise.all([import('./pg-connection.ts'), depsOf()])
   if (client.wire.isClosed) return
   const connection = new PgConnection(client.wire, deps)
   client.connection = connection
-  for (const bytes of client.early) connection.receive(bytes)
-  client.early = []
+  client.wire.resume()
   setTimeout(() => {
     if (!connection.isKnown) client.wire.end()
   }, LOGIN_MS).unref()
 }
 
 function received(client: Client, bytes: Uint8Array): void {
-  // Bun uses the memory again.
-  const own = Buffer.from(bytes)
-  if (client.connection === null) client.early.push(own)
-  else client.connection.receive(own)
+  // A copy: Bun uses the memory again.
+  client.connection?.receive(Buffer.from(bytes))
+}
+
+function isSame(key: Buffer, sent: Buffer): boolean {
+  return key.length === sent.length && timingSafeEqual(key, sent)
 }
 
 function closed(client: Client | undefined): void {
@@ -137,6 +150,7 @@ class SocketWire implements Wire {
   #waitingBytes = 0
   #onDrained: (() => void)[] = []
   #isEnding = false
+  #isPaused = false
   #stall: ReturnType<typeof setTimeout> | undefined
 
   constructor(socket: Socket<Client>, address: string, tls: PostgresAddress['tls']) {
@@ -171,7 +185,7 @@ class SocketWire implements Wire {
       this.#waiting.shift()
     }
     if (this.#waitingBytes <= WAITING_BYTES_MAX) this.#release()
-    if (this.#isEnding && this.#waiting.length === 0) this.#socket.end()
+    if (this.#isEnding && this.#waiting.length === 0) this.#close()
   }
 
   async drained(): Promise<void> {
@@ -201,11 +215,22 @@ class SocketWire implements Wire {
     return true
   }
 
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.isClosed) return
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
   /** After what still waits is sent. */
   end(): void {
     if (this.isClosed || this.#isEnding) return
     this.#isEnding = true
-    if (this.#waiting.length === 0) this.#socket.end()
+    if (this.#waiting.length === 0) this.#close()
   }
 
   closed(): void {
@@ -214,6 +239,11 @@ class SocketWire implements Wire {
     this.#waiting = []
     this.#release()
     this.onClosed()
+  }
+
+  #close(): void {
+    this.#socket.end()
+    this.#stall = setTimeout(() => this.#abandon(), CLOSING_MS)
   }
 
   #release(): void {

@@ -9,8 +9,10 @@ export const SSL_REQUEST = 80877103
 export const GSS_REQUEST = 80877104
 export const CANCEL_REQUEST = 80877102
 export const PROTOCOL_3 = 196608
+/** Of protocol 3: the newest that the server speaks. It has longer keys for cancelling. */
+export const PROTOCOL_MINOR = 2
 
-/** A message that breaks the protocol: the connection cannot go on. */
+/** A message that breaks the protocol: the connection must end. */
 export class ProtocolError extends Error {}
 
 export interface Message {
@@ -25,6 +27,7 @@ export class MessageReader {
   #size = 0
   /** The first packets have no letter and come before the login. */
   hasStarted = false
+  /** Whether the client has logged in: only then may messages be long. */
   isKnown = false
 
   push(piece: Buffer): void {
@@ -47,7 +50,7 @@ export class MessageReader {
     return { kind, body: whole.subarray(prefix + 4, prefix + length) }
   }
 
-  /** What has arrived and is not read, before the connection is encrypted. */
+  /** Bytes that have arrived and are not read. */
   get pending(): number {
     return this.#size
   }
@@ -81,8 +84,9 @@ export class Fields {
     return this.#at >= this.#body.length
   }
 
+  /** Without a sign: a statement may have 65,535 parameters. */
   int16(): number {
-    return this.#body.readInt16BE(this.#take(2))
+    return this.#body.readUInt16BE(this.#take(2))
   }
 
   int32(): number {
@@ -124,12 +128,16 @@ export class MessageWriter {
   #buffer = Buffer.allocUnsafe(FIRST_ROOM)
   #at = 0
   #start = 0
+  #isOpen = false
 
   get size(): number {
     return this.#at
   }
 
+  /** A message that was begun and not ended, because a value of it could not be written, is dropped. */
   begin(kind: string): this {
+    if (this.#isOpen) this.#at = this.#start - 1
+    this.#isOpen = true
     this.#room(5)
     this.#start = this.#at + 1
     this.#buffer[this.#at] = kind.charCodeAt(0)
@@ -138,19 +146,39 @@ export class MessageWriter {
   }
 
   end(): this {
+    this.#isOpen = false
     this.#buffer.writeInt32BE(this.#at - this.#start, this.#start)
     return this
   }
 
   int16(value: number): this {
     this.#room(2)
-    this.#at = this.#buffer.writeInt16BE(value, this.#at)
+    // Some counts are unsigned: a message may have 65,535 parameters.
+    this.#at = this.#buffer.writeUInt16BE(value & 0xffff, this.#at)
     return this
   }
 
   int32(value: number): this {
     this.#room(4)
     this.#at = this.#buffer.writeInt32BE(value | 0, this.#at)
+    return this
+  }
+
+  int64(value: bigint): this {
+    this.#room(8)
+    this.#at = this.#buffer.writeBigInt64BE(value, this.#at)
+    return this
+  }
+
+  float32(value: number): this {
+    this.#room(4)
+    this.#at = this.#buffer.writeFloatBE(value, this.#at)
+    return this
+  }
+
+  float64(value: number): this {
+    this.#room(8)
+    this.#at = this.#buffer.writeDoubleBE(value, this.#at)
     return this
   }
 
@@ -182,6 +210,17 @@ export class MessageWriter {
     this.#buffer.writeInt32BE(length, this.#at)
     this.#at += length + 4
     return this
+  }
+
+  /** For a value whose length is known when it is written. @returns what `endValue` needs */
+  startValue(): number {
+    const start = this.#at
+    this.int32(0)
+    return start
+  }
+
+  endValue(start: number): void {
+    this.#buffer.writeInt32BE(this.#at - start - 4, start)
   }
 
   raw(bytes: Uint8Array): this {

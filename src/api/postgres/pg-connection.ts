@@ -9,10 +9,12 @@ import {
   type Message,
   MessageReader,
   PROTOCOL_3,
+  PROTOCOL_MINOR,
   ProtocolError,
   SSL_REQUEST,
 } from './messages.ts'
 import type { RunOptions, RunResult } from './portals.ts'
+import { SCRAM_MECHANISM, ScramExchange } from './scram-exchange.ts'
 import { REPORTED } from './session-statements.ts'
 
 /** Bytes on their way to the client. */
@@ -24,6 +26,9 @@ export interface Wire {
   drained(): Promise<void>
   /** Answers whether encryption comes next. @returns whether it does */
   encrypt(): boolean
+  /** Stops and continues reading what the client sends. */
+  pause(): void
+  resume(): void
   /** Closes the connection after what still waits is sent. */
   end(): void
 }
@@ -31,8 +36,16 @@ export interface Wire {
 export interface ConnectionDeps {
   /** Whether a password is needed. */
   readonly hasLogin: boolean
+  /** There are too many connections: this one may only cancel what another runs. */
+  readonly isFull: boolean
   /** @returns what the connection's statements are authenticated by @throws AppError for wrong credentials */
   readonly logIn: (user: string, password: string, signal: AbortSignal) => Promise<string>
+  /** The same for a client that keeps its password to itself. @param proves whether it knows this one */
+  readonly logInByProof: (
+    user: string,
+    proves: (password: string) => Promise<boolean>,
+    signal: AbortSignal,
+  ) => Promise<string>
   readonly projectOf: (name: string) => string
   /** @param token null: no login was required @throws AppError for every failure */
   readonly run: <T>(
@@ -41,15 +54,21 @@ export interface ConnectionDeps {
     use: (result: RunResult) => Promise<T>,
   ) => Promise<T>
   /** Cancels what the connection with this key runs. */
-  readonly cancel: (processId: number, secret: number) => void
+  readonly cancel: (processId: number, key: Buffer) => void
   readonly processId: number
-  readonly secret: number
+  readonly secret: Buffer
 }
 
 /** What the start-up packet says. */
-type StartParameters = Readonly<Partial<Record<'user' | 'database' | 'application_name', string>>>
+type StartParameters = Readonly<
+  Partial<Record<'user' | 'database' | 'application_name' | 'replication', string>>
+>
 
 const WRITE_BYTES = 64 * 1024
+/** What a client may send ahead while its statement runs; the rest waits in the network. */
+const AHEAD_BYTES_MAX = 1024 * 1024
+/** Of a key for cancelling, before protocol 3.2. */
+const OLD_KEY_BYTES = 4
 
 export class PgConnection {
   readonly #wire: Wire
@@ -58,6 +77,8 @@ export class PgConnection {
   readonly #out = new AnswerWriter()
   readonly #gone = new AbortController()
   #parameters: StartParameters = {}
+  #cancelKey: Buffer
+  #exchange: ScramExchange | null = null
   /** null: not logged in yet. */
   #statements: ConnectionStatements | null = null
   #isBusy = false
@@ -65,6 +86,12 @@ export class PgConnection {
   constructor(wire: Wire, deps: ConnectionDeps) {
     this.#wire = wire
     this.#deps = deps
+    this.#cancelKey = deps.secret
+  }
+
+  /** What another connection has to send to cancel a statement of this one. */
+  get cancelKey(): Buffer {
+    return this.#cancelKey
   }
 
   /** It answers a message. */
@@ -79,6 +106,7 @@ export class PgConnection {
   receive(bytes: Buffer): void {
     this.#reader.push(bytes)
     if (!this.#isBusy) void this.#answerAll()
+    else if (this.#reader.pending > AHEAD_BYTES_MAX) this.#wire.pause()
   }
 
   /** The client is gone. */
@@ -93,7 +121,8 @@ export class PgConnection {
 
   /** The server stops. */
   shutDown(): void {
-    this.#refuse(new AppError('shutting_down', 'The server is shutting down'), '57P01')
+    const error = new AppError('shutting_down', 'The server is shutting down')
+    this.#refuse(error, { state: '57P01' })
   }
 
   async #answerAll(): Promise<void> {
@@ -107,9 +136,10 @@ export class PgConnection {
     } catch (error) {
       if (this.#gone.signal.aborted) return
       const message = error instanceof ProtocolError ? error.message : 'Internal error'
-      this.#refuse(new AppError('invalid_request', message), '08P01')
+      this.#refuse(new AppError('invalid_request', message), { state: '08P01' })
     } finally {
       this.#isBusy = false
+      this.#wire.resume()
     }
   }
 
@@ -121,7 +151,7 @@ export class PgConnection {
       this.#wire.end()
       return false
     }
-    if (this.#statements === null) return this.#password(kind, fields)
+    if (this.#statements === null) return this.#authenticate(kind, fields)
     await this.#statements.answer(kind, fields)
     return true
   }
@@ -129,7 +159,7 @@ export class PgConnection {
   #start(fields: Fields): boolean {
     const code = fields.int32()
     if (code === SSL_REQUEST) {
-      // Bytes that came before encryption began could be anybody's.
+      // Bytes sent before encryption could come from anyone.
       if (this.#reader.pending > 0) throw new ProtocolError('data before encryption')
       return !this.#wire.encrypt()
     }
@@ -138,37 +168,91 @@ export class PgConnection {
       return true
     }
     if (code === CANCEL_REQUEST) {
-      this.#deps.cancel(fields.int32(), fields.int32())
+      this.#deps.cancel(fields.int32(), fields.rest())
       this.#wire.end()
       return false
     }
     if (code >> 16 !== PROTOCOL_3 >> 16) throw new ProtocolError('the server speaks protocol 3')
-    this.#parameters = parametersOf(fields)
-    // Protocol 3.2 adds nothing that the server needs: it answers that it speaks 3.0.
-    if ((code & 0xffff) > 0) this.#out.begin('v').int32(0).int32(0).end()
-    this.#reader.hasStarted = true
-    if (!this.#deps.hasLogin) return this.#welcome(null)
-    if (this.#wire.isEncrypted || this.#wire.isLoopback) {
-      this.#out.begin('R').int32(CLEAR_TEXT_PASSWORD).end()
-      return true
+    if (this.#deps.isFull) {
+      const message = 'The server has too many PostgreSQL connections; close one and try again'
+      return this.#refuse(new AppError('too_busy', message), { state: '53300' })
     }
-    const message = 'A password is taken over TLS only: connect with sslmode=require'
-    return this.#refuse(new AppError('unauthorized', message))
+    const parameters = parametersOf(fields)
+    if (isCopying(parameters)) {
+      const message =
+        'pg_dump and replication need PostgreSQL itself; copy this server with POST /api/backup'
+      return this.#refuse(new AppError('sql_not_supported', message), { state: '0A000' })
+    }
+    this.#begin(code & 0xffff, parameters)
+    if (!this.#deps.hasLogin) return this.#welcome(null)
+    if (this.#isPrivate) this.#out.begin('R').int32(CLEAR_TEXT_PASSWORD).end()
+    else this.#out.begin('R').int32(SASL).text(SCRAM_MECHANISM).byte(0).end()
+    return true
   }
 
-  async #password(kind: string, fields: Fields): Promise<boolean> {
+  /** No other machine can read what the client sends. */
+  get #isPrivate(): boolean {
+    return this.#wire.isEncrypted || this.#wire.isLoopback
+  }
+
+  /** @param minor of protocol 3, as the client asks for it */
+  #begin(minor: number, parameters: Readonly<Record<string, string>>): void {
+    this.#parameters = parameters
+    this.#reader.hasStarted = true
+    if (minor < PROTOCOL_MINOR) this.#cancelKey = this.#deps.secret.subarray(0, OLD_KEY_BYTES)
+    const options = Object.keys(parameters).filter((name) => name.startsWith('_pq_.'))
+    if (minor <= PROTOCOL_MINOR && options.length === 0) return
+    this.#out.begin('v').int32(PROTOCOL_3 + Math.min(minor, PROTOCOL_MINOR))
+    this.#out.int32(options.length)
+    for (const option of options) this.#out.text(option)
+    this.#out.end()
+  }
+
+  /** Takes the password itself over TLS and loopback, elsewhere only a proof that the client knows it. */
+  async #authenticate(kind: string, fields: Fields): Promise<boolean> {
     if (kind !== 'p') throw new ProtocolError('a password was expected')
+    const { user = '' } = this.#parameters
     try {
-      const { user = '' } = this.#parameters
-      return this.#welcome(await this.#deps.logIn(user, fields.text(), this.#gone.signal))
+      if (this.#isPrivate) {
+        return this.#welcome(await this.#deps.logIn(user, fields.text(), this.#gone.signal))
+      }
+      if (this.#exchange === null) return this.#challenge(user, fields)
+      return this.#welcome(await this.#proven(this.#exchange, user, fields.rest().toString()))
     } catch (error) {
-      return this.#refuse(toAppError(error), '28P01')
+      if (error instanceof ProtocolError) throw error
+      const hint = this.#isPrivate ? {} : { hint: WITHOUT_TLS }
+      return this.#refuse(toAppError(error), { state: '28P01', ...hint })
     }
+  }
+
+  #challenge(user: string, fields: Fields): true {
+    if (fields.text() !== SCRAM_MECHANISM) {
+      throw new ProtocolError(`the server speaks ${SCRAM_MECHANISM}`)
+    }
+    const first = fields.bytes(fields.int32())?.toString() ?? ''
+    this.#exchange = new ScramExchange(first, user)
+    this.#authentication(SASL_CONTINUE, this.#exchange.serverFirst)
+    return true
+  }
+
+  async #proven(exchange: ScramExchange, user: string, clientFinal: string): Promise<string> {
+    let answer: string | undefined
+    const proves = async (password: string) => {
+      answer = await exchange.prove(clientFinal, password)
+      return answer !== undefined
+    }
+    const token = await this.#deps.logInByProof(user, proves, this.#gone.signal)
+    this.#authentication(SASL_FINAL, answer ?? '')
+    return token
+  }
+
+  #authentication(step: number, data: string): void {
+    this.#out.begin('R').int32(step).raw(Buffer.from(data)).end()
   }
 
   #welcome(token: string | null): boolean {
     this.#reader.isKnown = true
-    const { projectOf, run, processId, secret } = this.#deps
+    const { projectOf, run, processId } = this.#deps
     const { user = '', database = user, application_name = '' } = this.#parameters
     this.#statements = new ConnectionStatements(database, this.#out, {
       projectOf,
@@ -176,9 +260,12 @@ export class PgConnection {
       send: () => this.#send(),
     })
     this.#out.begin('R').int32(0).end()
-    const reported = { ...REPORTED, application_name, session_authorization: user }
+    const reported = {
+      ...REPORTED,
+      ...{ application_name, session_authorization: user, search_path: projectOf(database) },
+    }
     for (const [name, value] of Object.entries(reported)) this.#out.setting(name, value)
-    this.#out.begin('K').int32(processId).int32(secret).end()
+    this.#out.begin('K').int32(processId).raw(this.#cancelKey).end()
     this.#statements.ready()
     return true
   }
@@ -193,11 +280,8 @@ export class PgConnection {
   }
 
   /** Ends the connection. */
-  #refuse(error: AppError, state?: string): false {
-    this.#out.failure(
-      error,
-      state === undefined ? { severity: 'FATAL' } : { severity: 'FATAL', state },
-    )
+  #refuse(error: AppError, fields: { readonly state: string; readonly hint?: string }): false {
+    this.#out.failure(error, { severity: 'FATAL', ...fields })
     this.#flush()
     this.#wire.end()
     return false
@@ -205,9 +289,23 @@ export class PgConnection {
 }
 
 const CLEAR_TEXT_PASSWORD = 3
+const SASL = 10
+const SASL_CONTINUE = 11
+const SASL_FINAL = 12
 
-function parametersOf(fields: Fields): StartParameters {
-  const parameters: Record<string, string> = {}
-  for (let name = fields.text(); name !== ''; name = fields.text()) parameters[name] = fields.text()
-  return parameters
+const WITHOUT_TLS =
+  'Without TLS only the user of EIDER_USERNAME can log in; for other users and for keys, connect with sslmode=require'
+
+/** Programs that copy a server read much that only PostgreSQL has. */
+function isCopying({ application_name = '', replication = 'false' }: StartParameters): boolean {
+  const isReplication = !/^(false|off|no|0)$/i.test(replication)
+  return isReplication || /^pg_(basebackup|dump|dumpall|receivewal|restore)$/.test(application_name)
+}
+
+function parametersOf(fields: Fields): Readonly<Record<string, string>> {
+  const parameters = new Map<string, string>()
+  for (let name = fields.text(); name !== ''; name = fields.text()) {
+    parameters.set(name, fields.text())
+  }
+  return Object.fromEntries(parameters)
 }

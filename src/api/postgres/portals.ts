@@ -8,13 +8,15 @@ import { notThere } from './statement-words.ts'
 
 export interface RunOptions {
   readonly sql: string
+  /** As the client calls it. */
+  readonly database: string
   /** The project that plain names belong to. */
   readonly db: string
   readonly params: Readonly<Record<string, unknown>>
   readonly isReadOnly: boolean
 }
 
-/** What a statement gives: rows as they come, or how many it changed. */
+/** The result of a statement: rows as they come, or the number changed. */
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
@@ -28,7 +30,7 @@ export interface RunningPortal {
   readonly columns: readonly AnswerColumn[] | null
   readonly types: readonly ColumnType[]
   next(): Promise<readonly ResultValue[] | undefined>
-  /** Ends the statement. @throws AppError where it failed */
+  /** Ends the statement. @throws AppError if it failed */
   end(): Promise<void>
   readonly affectedRows: number | null
 }
@@ -79,12 +81,14 @@ export interface Prepared {
   readonly sql: string
   /** PostgreSQL's types of its parameters. */
   readonly oids: readonly number[]
+  /** Those of them that the client chose itself; 0: it did not. */
+  readonly given: readonly number[]
 }
 
 export interface Portal {
   readonly prepared: Prepared
   readonly values: readonly ParameterValue[]
-  /** Of the rows' columns: 1 is binary. */
+  /** The formats of the columns: 1 is binary. */
   readonly formats: readonly number[]
   running: RunningPortal | null
 }

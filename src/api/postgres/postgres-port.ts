@@ -1,7 +1,8 @@
-/** The server behind the PostgreSQL port: who comes in, and how their statements run. */
+/** The server behind the PostgreSQL port: logins, and running statements. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
+import { literal } from '../../core/domain/identifier.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
@@ -21,6 +22,7 @@ import type { RunningRequests } from '../http/request/running-requests.ts'
 import type { ConnectionParts } from './listen-postgres.ts'
 import { columnType, PG_TYPES } from './pg-types.ts'
 import type { RunOptions, RunResult } from './portals.ts'
+import { KNOWN_SETTINGS } from './session-statements.ts'
 
 export interface PostgresParts {
   readonly deps: Pick<ServerDeps, 'query' | 'running' | 'catalogFor' | 'logError'>
@@ -36,14 +38,12 @@ const PLAIN_MAX = 1_000
 /** Types with numbers that JSON cannot say, also within others. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
-interface KeptCatalog {
-  readonly snapshot: CatalogSnapshot
-  readonly catalog: Promise<PgCatalog>
-}
-
 export class PostgresPort {
   readonly #parts: PostgresParts
-  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
+  readonly #catalogs = new LruMap<
+    string,
+    { readonly snapshot: CatalogSnapshot; readonly catalog: Promise<PgCatalog> }
+  >({ sizeMax: CATALOGS_MAX })
   /** Statements whose rows JSON can say. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
@@ -67,6 +67,9 @@ export class PostgresPort {
         }
         const { token } = await authentication.login({ username, password }, peer.address, signal)
         return token
+      },
+      logInByProof: (username, proves, signal) => {
+        return authentication.loginByProof(username, proves, peer.address, signal)
       },
       run: (options, signal, use) => this.#run({ options, peer, id }, signal, use),
     }
@@ -95,9 +98,10 @@ export class PostgresPort {
         scope.running.statement(options.sql)
         setStatement(scope.signal, options.sql)
         const session = { login: login ?? `postgres ${id}`, name: `postgres ${id}` }
+        const asked = { ...options, session }
         const result = isCatalogStatement(options.sql)
-          ? await this.#catalogRows(options, principal, scope.signal)
-          : await this.#rows({ ...options, session }, principal, scope.signal)
+          ? await this.#catalogRows(asked, principal, scope.signal)
+          : await this.#rows(asked, principal, scope.signal)
         outcome = { value: await use(result) }
         return new Response(null)
       } catch (error) {
@@ -108,10 +112,9 @@ export class PostgresPort {
           deps.logError({ requestId: scope.id, error })
         }
         return new Response(null, { status: ERRORS[code].status })
-      } finally {
-        queueMicrotask(() => scope.end())
       }
     })
+    requests.scopeOf(request).end()
     return outcomeOf(outcome, response)
   }
 
@@ -120,51 +123,67 @@ export class PostgresPort {
    * JSON are kept, and come at once.
    */
   async #rows(
-    { isReadOnly, sql, db, params, session }: RunOptions & { readonly session: SessionName },
+    { isReadOnly, sql, db, params, session }: SessionOptions,
     principal: Principal,
     signal: AbortSignal,
   ): Promise<RunResult> {
     const isExact = this.#plain.get(sql) === undefined
     const request = { sql, db, params, session, isExact, ...(isReadOnly ? { isLink: true } : {}) }
-    const result = shownResult(await this.#parts.deps.query(request, principal, signal))
+    const result = shownResult(await this.#parts.deps.query(request, principal, signal), isExact)
     if (isExact && result.columns?.some(({ type }) => INEXACT.test(type)) === false) {
       this.#plain.set(sql, true)
     }
     return result
   }
 
-  /** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
   async #catalogRows(
-    { sql, db }: RunOptions,
+    options: SessionOptions,
     principal: Principal,
     signal: AbortSignal,
   ): Promise<RunResult> {
-    const catalog = await this.#catalogOf(principal, db, signal)
-    const { columns, rows } = await catalog.read(sql, signal)
-    const typed = columns.map(({ name, type }) => ({ name, type: asOid(type) }))
+    const { database, db, params } = options
+    const sql = options.sql.replaceAll(/:(pg_value_\w+)/g, (whole, name: string) => {
+      const value = params[name]
+      return typeof value === 'string' ? literal(value) : whole
+    })
+    const catalog = await this.#catalogOf(principal, { database, project: db }, signal)
+    const found = await catalog.read(sql, signal)
+    if (found === undefined) {
+      const mixed = { ...options, sql: await catalog.withRows(sql, signal), params: {} }
+      return this.#rows(mixed, principal, signal)
+    }
+    const typed = found.columns.map(({ name, type }) => ({ name, type: catalogType(type) }))
     const shown = DESCRIBES.test(sql)
-      ? rows.map(([name = null, type, ...rest]) => [name, asOid(String(type)), ...rest])
-      : rows
-    return { columns: typed, batches: batchesOf(shown), affectedRows: null, warnings: [] }
+      ? found.rows.map(([name = null, type, ...rest]) => [name, catalogType(String(type)), ...rest])
+      : found.rows
+    return { columns: typed, batches: rowBatches(shown), affectedRows: null, warnings: [] }
   }
 
-  #catalogOf(principal: Principal, project: string, signal: AbortSignal): Promise<PgCatalog> {
+  #catalogOf(
+    principal: Principal,
+    { database, project }: { readonly database: string; readonly project: string },
+    signal: AbortSignal,
+  ): Promise<PgCatalog> {
     const { deps, openScratch } = this.#parts
     const snapshot = deps.catalogFor(principal).catalog.snapshot()
-    const key = `${principal.kind} ${principal.id} ${project}`
+    const key = JSON.stringify([principal.kind, principal.id, database, project])
     const kept = this.#catalogs.get(key)
     if (kept?.snapshot === snapshot) return kept.catalog
-    void kept?.catalog.then((old) => old.close()).catch(() => {})
+    const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
+    // One that could not be opened has nothing to close.
+    void (kept ?? oldest)?.catalog.then((old) => old.close()).catch(() => {})
     const rows = async (sql: string) => {
       const request = { sql, db: DEFAULT_PROJECT, params: {} }
-      const { batches } = shownResult(await deps.query(request, principal, signal))
+      const { batches } = shownResult(await deps.query(request, principal, signal), false)
       const all: (readonly ResultValue[])[] = []
       for await (const batch of batches) all.push(...batch)
       return all
     }
     const username = principal.name === '' ? 'eider' : principal.name
-    const caller = { database: project, project, username }
-    const catalog = openCatalog(caller, { openScratch, rows, types: PG_TYPES, typeOf: columnType })
+    const caller = { database, project, username }
+    const catalog = openCatalog(caller, {
+      ...{ openScratch, rows, types: PG_TYPES, settings: KNOWN_SETTINGS, typeOf: columnType },
+    })
     this.#catalogs.set(key, { snapshot, catalog })
     catalog.catch(() => this.#catalogs.delete(key))
     return catalog
@@ -173,9 +192,18 @@ export class PostgresPort {
 
 const DESCRIBES = /^\s*describe\b/i
 
-function asOid(type: string): string {
-  return type.replace(/^BIGINT/, 'OID')
+/** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+function catalogType(type: string): string {
+  return VECTOR_TYPES[type] ?? type.replace(/^BIGINT/, 'OID')
 }
+
+/** As pg-catalog.sql makes them. */
+const VECTOR_TYPES: Readonly<Record<string, string>> = {
+  'UINTEGER[]': 'oidvector',
+  'USMALLINT[]': 'int2vector',
+}
+
+type SessionOptions = RunOptions & { readonly session: SessionName }
 
 interface Caller {
   readonly options: RunOptions & { readonly token: string | null }
@@ -183,17 +211,18 @@ interface Caller {
   readonly id: number
 }
 
-function shownResult(result: QueryResult): RunResult {
+function shownResult(result: QueryResult, isExact: boolean): RunResult {
   const warnings = (result.kind === 'ok' ? result.warnings : result.rows.warnings) ?? []
   if (result.kind === 'ok') {
-    return { columns: null, batches: batchesOf([]), affectedRows: result.affectedRows, warnings }
+    return { columns: null, batches: rowBatches([]), affectedRows: result.affectedRows, warnings }
   }
   const { columns, exactBatches, batches, ready } = result.rows
-  const rows = ready === undefined ? (exactBatches ?? batches) : batchesOf(ready)
+  const shown = ready === undefined ? batches : rowBatches(ready)
+  const rows = isExact ? (exactBatches ?? shown) : shown
   return { columns, batches: rows, affectedRows: null, warnings }
 }
 
-async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
   if (rows.length > 0) yield rows
 }
 

@@ -1,4 +1,4 @@
-/** Statements about the session itself: transactions, settings and what drivers send before they begin. */
+/** Statements about the session: transactions, settings and what drivers send at the start. */
 import { AppError } from '../../core/errors.ts'
 
 /** `I`: outside a transaction; `T`: within one; `E`: in one that failed. */
@@ -13,7 +13,10 @@ export interface SessionAnswer {
   readonly changed?: readonly [name: string, value: string]
 }
 
-/** What clients read at the start or by SHOW, and may set without effect on answers. */
+/**
+ * What clients read at the start or by SHOW, and may set without effect on answers. Only `search_path` has one: the project
+ * that plain names belong to.
+ */
 export const REPORTED: Readonly<Record<string, string>> = {
   server_version: '16.4 (Eider)',
   server_encoding: 'UTF8',
@@ -27,10 +30,12 @@ export const REPORTED: Readonly<Record<string, string>> = {
   in_hot_standby: 'off',
   is_superuser: 'off',
   application_name: '',
-  search_path: '"$user", public',
+  search_path: '',
 }
 
 const SILENT: Readonly<Record<string, string>> = {
+  default_table_access_method: 'heap',
+  default_tablespace: '',
   server_version_num: '160004',
   transaction_isolation: 'repeatable read',
   default_transaction_isolation: 'repeatable read',
@@ -59,10 +64,18 @@ const VALUE_CHARS_MAX = 1_000
 export class PgSession {
   state: TransactionState = 'I'
   readonly #settings = new Map<string, string>()
+  readonly #project: string
+
+  /** @param project that the connection began in */
+  constructor(project: string) {
+    this.#project = project
+  }
 
   setting(name: string): string | undefined {
-    const key = keyOf(name)
-    return this.#settings.get(key) ?? KNOWN.get(key)
+    const key = settingKey(name)
+    return (
+      this.#settings.get(key) ?? (key === 'search_path' ? this.#project : KNOWN_SETTINGS.get(key))
+    )
   }
 
   /** @returns undefined: the statement is the engine's */
@@ -73,9 +86,9 @@ export class PgSession {
     return run?.call(this, text)
   }
 
-  /** @throws AppError `invalid_request` where it keeps too much */
+  /** @throws AppError `invalid_request` if it keeps too much */
   set(name: string, value: string): SessionAnswer {
-    const key = keyOf(name)
+    const key = settingKey(name)
     const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)
     if (isFull || value.length > VALUE_CHARS_MAX) {
       throw new AppError('invalid_request', 'A session keeps 100 short settings at most')
@@ -85,7 +98,7 @@ export class PgSession {
       throw new AppError('sql_not_supported', message)
     }
     this.#settings.set(key, key === 'client_encoding' ? 'UTF8' : value)
-    const reported = Object.keys(REPORTED).find((one) => keyOf(one) === key)
+    const reported = Object.keys(REPORTED).find((one) => settingKey(one) === key)
     return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
   }
 
@@ -111,11 +124,12 @@ export class PgSession {
   }
 }
 
-const KNOWN = new Map(
-  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [keyOf(name), value]),
+/** By their names in lower case. */
+export const KNOWN_SETTINGS: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [settingKey(name), value]),
 )
 
-function keyOf(name: string): string {
+function settingKey(name: string): string {
   return name.toLowerCase()
 }
 
@@ -174,6 +188,8 @@ const STATEMENTS: Readonly<
     const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
     const named = /^time\s+zone$/i.test(key) ? 'TimeZone' : key
     const value = this.setting(named)
-    return value === undefined ? undefined : { tag: 'SHOW', shown: { name: keyOf(named), value } }
+    return value === undefined
+      ? undefined
+      : { tag: 'SHOW', shown: { name: settingKey(named), value } }
   },
 }

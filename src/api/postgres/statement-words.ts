@@ -21,12 +21,10 @@ export function transactionFailed(): AppError {
 /** What CommandComplete says. */
 export function tagOf(
   sql: string,
-  {
-    columns,
-    affectedRows,
-  }: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
+  given: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
   rows: number,
 ): string {
+  const { columns, affectedRows } = given
   const [, verb = 'SELECT'] = /^\s*(\w+)/.exec(sql) ?? []
   const word = verb.toUpperCase()
   if (word === 'INSERT') return `INSERT 0 ${affectedRows ?? rows}`
@@ -40,4 +38,23 @@ export function tagOf(
 export function firstSchema(path: string): string | undefined {
   const [first = ''] = path.split(',').map((name) => name.trim().replaceAll('"', ''))
   return ['$user', 'public', ''].includes(first) ? undefined : first
+}
+
+/** The method of a connection that answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
+export const ANSWERS = {
+  Q: 'query',
+  P: 'parse',
+  B: 'bind',
+  D: 'describe',
+  E: 'execute',
+  C: 'closeNamed',
+  S: 'sync',
+  H: 'flush',
+  d: 'copyData',
+  c: 'copyDone',
+  f: 'copyFail',
+} as const
+
+export function isAnswered(kind: string): kind is keyof typeof ANSWERS {
+  return Object.hasOwn(ANSWERS, kind)
 }

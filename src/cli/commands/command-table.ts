@@ -265,6 +265,16 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     examples: [['eider status --json | jq .statements', 'what runs']],
     load: async () => ({ run: (await import('./server-commands.ts')).status }),
   },
+  upgrade: {
+    summary: 'show whether a newer release is out',
+    usage: ['upgrade --check'],
+    words: [0, 0],
+    options: { check: { help: 'ask the address of the releases; nothing is downloaded' } },
+    notes:
+      'The address is that of the build, or EIDER_RELEASES_URL. To upgrade, stop the server, replace the file and start it.',
+    examples: [['eider upgrade --check', 'the newest version, its file and its checksum']],
+    load: async () => ({ run: (await import('./upgrade-command.ts')).upgrade }),
+  },
   backup: {
     summary: 'make a backup of everything, while the server runs',
     usage: ['backup'],
@@ -319,6 +329,6 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Fill', ['ingest', 'sources', 'import', 'export']],
   ['Ask', ['search', 'ask', 'traces', 'sql', 'mcp']],
-  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups']],
+  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups', 'upgrade']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

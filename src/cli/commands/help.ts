@@ -7,10 +7,11 @@ const ENVIRONMENT: readonly (readonly [name: string, help: string])[] = [
   ['EIDER_URL', 'address of the server (http://127.0.0.1:EIDER_PORT)'],
   ['EIDER_API_KEY', 'a key that is sent as a bearer token'],
   ['EIDER_USERNAME', 'logs in, with EIDER_PASSWORD, where there is no key'],
+  ['EIDER_RELEASES_URL', 'address of the releases, for "eider upgrade --check"'],
   ['NO_COLOR', 'set: no colours'],
 ]
 
-const NAME_COLUMNS = 14
+const NAME_COLUMNS = 18
 
 export function generalHelp(version: string): string {
   const groups = GROUPS.map(([title, names]) => {

@@ -1,4 +1,4 @@
-/** A shell for SQL: statements of several lines, history, completion, and commands that begin with a backslash. */
+/** A shell for SQL: multi-line statements, history, completion, and commands that start with a backslash. */
 
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
@@ -153,7 +153,7 @@ class Shell {
     if (CHANGES_NAMES.test(sql)) names.forget()
   }
 
-  /** @returns false: it failed or was interrupted, and that was said */
+  /** @returns false: it failed or was interrupted, with a message */
   async #guarded(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const { output } = this.#parts
     const running = new AbortController()
@@ -174,7 +174,7 @@ class Shell {
   }
 }
 
-// What the shell knows beside SQL: `\d`, `\x`, `\q` …
+// The shell's commands besides SQL: `\d`, `\x`, `\q` …
 
 interface ShellState {
   /** In which names are looked up. */

@@ -3,11 +3,11 @@
 export interface SplitText {
   /** Without their semicolons, none empty. */
   readonly statements: readonly string[]
-  /** What has no semicolon yet; blank where nothing is left but spaces and comments. */
+  /** Text without a semicolon so far; blank if only spaces and comments are left. */
   readonly rest: string
 }
 
-/** One of what may hold a semicolon that ends nothing, up to its end, or up to the end of the text where that is missing. */
+/** A token that may contain a semicolon, up to its end, or to the end of the text if it is unclosed. */
 const UNSPLIT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
 

@@ -22,21 +22,21 @@ export interface Chunk {
   readonly endChar: number
   readonly chunkIndex: number
   readonly source: ChunkSource
-  /** What is embedded before the content: title, headings, the header of its table, what a model wrote. */
+  /** The text embedded before the content: title, headings, its table's header, a model's sentence. */
   readonly context?: string
-  /** What is known of this chunk alone, such as `heading`, `page` and `line`. */
+  /** Facts about this chunk only, such as `heading`, `page` and `line`. */
   readonly facts?: Row
   /** Tokens of the embedded text; missing: the model's tokens are unknown. */
   readonly tokenCount?: number
   /** The embedding model does not read it whole. */
   readonly isCut?: boolean
-  /** Of the first chunk of a text: how the text is laid out, where that is known. */
+  /** On the first chunk of a text: the text's layout, if known. */
   readonly layout?: TextLayout
   /** On the first chunk of a text: the parts of the text that are in none of its chunks, in order. */
   readonly between?: string
 }
 
-/** What of a chunk becomes its vector. */
+/** The text of a chunk that is embedded. */
 export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'content'>): string {
   return context === undefined || context === '' ? content : `${context}\n${content}`
 }
@@ -45,7 +45,7 @@ export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'cont
 export interface TermCounts {
   /** A term as the first 64 bits of its hash, see `termKey`. */
   readonly keys: BigInt64Array
-  /** Of the term at the same index. */
+  /** The frequency of the term at the same index. */
   readonly frequencies: Int32Array
   /** Their sum: the length of the text in terms. */
   readonly termCount: number
@@ -75,7 +75,7 @@ export interface StoredChunkText {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly content: string
-  /** What is embedded before it. */
+  /** The text embedded before it. */
   readonly context: string
 }
 
@@ -85,7 +85,7 @@ export interface ChunkChange {
   readonly content?: {
     readonly text: string
     readonly vector: Float32Array
-    /** What was embedded before it; missing: nothing. */
+    /** The text embedded before it; missing: none. */
     readonly context?: string
     readonly isCut?: boolean
   }
@@ -98,7 +98,7 @@ export interface DocumentChange {
   readonly documentId: string
   /** Content columns whose chunks go. */
   readonly columns: readonly string[]
-  /** Those that take their places. */
+  /** The new chunks. */
   readonly chunks: readonly EmbeddedChunk[]
   /** Values of metadata columns, over those that are stored, for all chunks of the document. */
   readonly metadata: Row
@@ -129,7 +129,7 @@ export function ownMetadata(metadata: Row): Row {
   return Object.fromEntries(Object.entries(metadata).filter(([key], index) => !isPart(key, index)))
 }
 
-/** Of the metadata of a chunk: the standard keys, and what is known of this chunk alone. */
+/** The chunk's part of its metadata: the standard keys, and facts about this chunk only. */
 export function chunkPart(metadata: Row): Row {
   const isPart = partTest(metadata)
   return Object.fromEntries(Object.entries(metadata).filter(([key], index) => isPart(key, index)))
@@ -138,7 +138,7 @@ export function chunkPart(metadata: Row): Row {
 /** Fields of the chunk alone come before the last standard key, fields of its document after it. */
 const LAST_STANDARD_KEY = 'source'
 
-/** An object has keys such as `2023` before all others, wherever they were written: they tell nothing by their place. */
+/** An object puts keys such as `2023` first, wherever they were written: their position says nothing. */
 function partTest(metadata: Row): (key: string, index: number) => boolean {
   const last = Object.keys(metadata).indexOf(LAST_STANDARD_KEY)
   // Only fields of JSON are known of a chunk alone under such a name.
@@ -155,13 +155,13 @@ function isIndex(key: string): boolean {
   return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= LARGEST_INDEX
 }
 
-/** Of the metadata of a chunk: what is known of this chunk alone, such as `page`. */
+/** Facts about this chunk only in its metadata, such as `page`. */
 export function chunkFacts(metadata: Row): Row {
   const entries = Object.entries(chunkPart(metadata))
   return Object.fromEntries(entries.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
 }
 
-/** Whether these are the own metadata of one document: none of its chunks has others. A null is as good as none. */
+/** Whether these are the metadata of one document: no chunk has others. null counts as missing. */
 export function areAlike(owns: readonly Row[]): boolean {
   const [first, ...others] = owns.map(withoutEmpty)
   return others.every((own) => isDeepStrictEqual(own, first))
@@ -212,13 +212,13 @@ export function fileTable(fileId: number, index = 0): string {
   return index === 0 ? `file_${fileId}` : `file_${fileId}_${index + 1}`
 }
 
-/** What the names of a knowledge base's tables are made of. */
+/** The parts of a knowledge base's table names. */
 export interface TableIds {
   readonly projectId: number
   readonly id: number
-  /** Vectors of another model lie in a table of another number. */
+  /** Vectors of another model are in a table with another number. */
   readonly vectorsNumber: number
-  /** Set for the keyword index that is being made, beside the one that searches read. */
+  /** Set for the keyword index being built, next to the one that searches read. */
   readonly isNextKeywordIndex?: boolean
 }
 
@@ -248,8 +248,8 @@ interface ChunkTables {
   /** `chunk_key, term_count`: one row for each chunk. */
   readonly termCounts: string
   /**
-   * `chunk_key, context, is_cut, layout`: what is embedded before a chunk, whether the embedding model does not read it
-   * whole, and with the first chunk of a text how that text is laid out. Only of chunks of which there is something to say.
+   * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the embedding model does not read it
+   * whole, and on the first chunk of a text its layout. Only for chunks with any of these.
    */
   readonly contexts: string
 }
@@ -290,7 +290,7 @@ export function chunkTableName(
   return `${knowledgeBaseTablePrefix({ id })}${next}${part}${number}`
 }
 
-/** How the names of all tables of a knowledge base begin. */
+/** The prefix of all tables of a knowledge base. */
 export function knowledgeBaseTablePrefix({ id }: Pick<TableIds, 'id'>): string {
   return `kb_${id}_`
 }

@@ -14,7 +14,7 @@ interface StructField {
   readonly type: ColumnType
 }
 
-/** Those without parts. */
+/** The types without parts. */
 export const COLUMN_TYPE_NAMES = [
   'BOOLEAN',
   'TINYINT',
@@ -289,7 +289,7 @@ function isFloat(type: ColumnType): boolean {
   return type.kind === 'plain' && (type.name === 'FLOAT' || type.name === 'DOUBLE')
 }
 
-/** Of times of the day on a day, from coarse to fine. */
+/** Timestamps, from coarse to fine. */
 const TIMESTAMPS: readonly PlainTypeName[] = [
   'DATE',
   'TIMESTAMP_S',
@@ -299,8 +299,8 @@ const TIMESTAMPS: readonly PlainTypeName[] = [
 ]
 
 /**
- * The narrowest type that holds values of both; null where there is none but text. Numbers of different kinds meet in
- * DECIMAL where its 38 digits hold them, else in DOUBLE.
+ * The narrowest type for the values of both; null if only text fits. Numbers of different kinds become DECIMAL if its 38
+ * digits suffice, else DOUBLE.
  */
 export function commonType(one: ColumnType, other: ColumnType): ColumnType | null {
   if (one.kind === 'list' && other.kind === 'list') {
@@ -362,7 +362,7 @@ function commonNumber(one: ColumnType, other: ColumnType): ColumnType {
   return decimalWith(Math.max(p.whole, q.whole), Math.max(p.scale, q.scale))
 }
 
-/** The type of integers from `min` to `max`: the first that has room for both, with a sign where there is one. */
+/** The type of integers from `min` to `max`: the first that fits both, signed if possible. */
 function narrowestInteger(min: bigint, max: bigint): ColumnType {
   const names = min < 0n ? SIGNED : UNSIGNED
   const found = names.find((name) => {

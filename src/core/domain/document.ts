@@ -28,7 +28,7 @@ export class TypedValue {
   }
 }
 
-/** A value of a row: as JSON says it, or with a type of its own. */
+/** A value of a row: a JSON value, or one with a type. */
 export type CellValue = RowValue | TypedValue
 
 /** The value as JSON says it. */
@@ -36,18 +36,18 @@ export function shownValue(value: CellValue): RowValue {
   return value instanceof TypedValue ? value.shown : value
 }
 
-/** What a source yields: column name → value. */
+/** A row from a source: column name → value. */
 export type Row = Readonly<Record<string, CellValue>>
 
 /** One text of a document: a content column and what it holds. */
 export interface DocumentText {
   readonly column: string
   readonly text: string
-  /** Missing: of a row, of which nothing is known. */
+  /** Missing: a row without a known layout. */
   readonly layout?: TextLayout
 }
 
-/** How a text is laid out, where that is known. Chunking follows it. */
+/** The layout of a text, if known. Chunking follows it. */
 export interface TextLayout {
   readonly title: string | null
   readonly syntax: TextSyntax
@@ -59,7 +59,7 @@ export type TextSyntax = 'text' | 'markdown' | 'code'
 /** Pages, slides or chapters of a text. */
 export interface TextParts {
   readonly unit: 'page' | 'slide' | 'chapter' | 'cell'
-  /** Where each begins in the text, in code units, rising; its number is its index plus 1. */
+  /** The start of each in the text, in code units, ascending; its number is its index plus 1. */
   readonly starts: readonly number[]
 }
 

@@ -53,7 +53,7 @@ export interface QueryTerms {
 export interface PhraseHits {
   /** Ascending. */
   readonly keys: readonly bigint[]
-  /** What is added to the score of each, in the same order. */
+  /** The bonus to each score, in the same order. */
   readonly bonuses: readonly number[]
   /** What they can add at most. */
   readonly bound: number
@@ -61,16 +61,16 @@ export interface PhraseHits {
   readonly isFilter: boolean
 }
 
-/** What a hybrid search looks for besides its vector. */
+/** The keyword part of a hybrid search. */
 export interface KeywordSearch {
   readonly terms: QueryTerms
   /** null: nothing is quoted. */
   readonly phrases: PhraseHits | null
-  /** How many of the best are wanted. */
+  /** The number of results wanted. */
   readonly count: number
   /**
-   * The nearest chunks need not be found where this many keyword hits are better than one that adds nothing to a
-   * relevance; null: the nearest are needed in any case.
+   * The nearest chunks can be skipped if this many keyword hits beat every chunk without a hit; null: they are always
+   * needed.
    */
   readonly enoughCount: number | null
   readonly fusion: Fusion
@@ -99,8 +99,8 @@ export interface KeywordHit {
  * qtf · ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
  *
  * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
- * never negative. No chunk's score reaches (k1 + 1) · the sum over the text's terms of qtf · ln(…), those that no chunk
- * has included: a convex combination divides by that.
+ * never negative. A chunk's score is below (k1 + 1) · the sum over the text's terms of qtf · ln(…), including terms without
+ * a chunk: a convex combination divides by that.
  */
 export const BM25 = {
   /** How much a term's further occurrences in a chunk add. */

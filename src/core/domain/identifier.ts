@@ -19,7 +19,7 @@ export function nameKey(name: string): string {
 
 const COLUMN_CHARS_MAX = 256
 
-/** Column names that differ also without case, none of them empty: `a`, `A` → `a`, `A_1`. */
+/** Non-empty column names that differ even without case: `a`, `A` → `a`, `A_1`. */
 export function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>()
   return names.map((raw, index) => {

@@ -9,8 +9,8 @@ export interface VectorIndexDefinition {
 }
 
 /**
- * `ready`: it answers. `building`: it will. `exact`: all vectors are compared, as nothing else is
- * asked for or worthwhile. `unavailable`: all vectors are compared, as what is asked for cannot be.
+ * `ready`: in use. `building`: soon. `exact`: all vectors are compared, because no other index was requested or worthwhile.
+ * `unavailable`: the same, because the requested one is not available.
  */
 export type VectorIndexPhase = 'ready' | 'building' | 'exact' | 'unavailable'
 
@@ -27,10 +27,10 @@ export interface VectorIndexState {
   readonly detail: string
 }
 
-/** What an index that was asked for is now. */
+/** The current state of a requested index. */
 export type IndexReport = Pick<VectorIndexState, 'state' | 'vectorCount' | 'detail'>
 
-/** Whether a type of index can be made here. */
+/** Whether a type of index is available here. */
 export type IndexPossibility =
   | { readonly possible: true }
   | { readonly possible: false; readonly reason: string }

@@ -6,8 +6,8 @@ import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 
 /**
- * How documents are cut into chunks. Sizes in characters (UTF-16 code units). `auto`: each text as it is laid out, which is
- * as text where nothing is known.
+ * How documents are chunked. Sizes in characters (UTF-16 code units). `auto`: by the layout of each text, plain text if
+ * unknown.
  */
 export interface Preprocessing {
   readonly type:
@@ -22,7 +22,7 @@ export interface Preprocessing {
   readonly chunkOverlapChars: number
   /** The size was chosen: chunks may be longer than the embedding model reads. */
   readonly isSizeChosen?: boolean
-  /** Of `text_chunking`, the best first; missing: paragraphs, lines, sentences and words. */
+  /** For `text_chunking`, best first; missing: paragraphs, lines, sentences and words. */
   readonly separators?: readonly string[]
   /** Of `json_chunking`. */
   readonly json?: JsonChunking
@@ -78,7 +78,7 @@ export interface ContextualChunking {
   readonly chunksMax: number
 }
 
-/** What a data folder from before today holds lacks fields. */
+/** Older data folders lack some fields. */
 export function completePreprocessing(stored: Preprocessing): Preprocessing {
   const { isSizeChosen, type, sent } = stored
   if (isSizeChosen !== undefined) return stored
@@ -119,7 +119,7 @@ export interface KnowledgeBase {
   readonly preprocessing: Preprocessing
   /** For searches that do not say otherwise. */
   readonly search: SearchDefaults
-  /** Of the keyword index, and so of searches. */
+  /** The language of the keyword index, and so of searches. */
   readonly language: Language
   /** The language of a running rebuild of the keyword index; null: none is running. */
   readonly nextLanguage: Language | null
@@ -127,17 +127,17 @@ export interface KnowledgeBase {
   readonly hasOlderTerms: boolean
   /** false: no language was named, and the texts have not shown it yet. */
   readonly isLanguageKnown: boolean
-  /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
+  /** The caller's other fields, plus `warnings`, as `GET` shows them. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
-  /** What the last crawl left out, and why. */
+  /** The pages that the last crawl left out, and why. */
   readonly crawlWarnings: readonly string[]
   /** Length of the stored vectors; null until the first one is known. */
   readonly dimensions: number | null
-  /** Of the vectors table: it grows by one whenever another embedding model takes over. */
+  /** The number of the vectors table: it grows with each change of the embedding model. */
   readonly vectorsNumber: number
   /** The model whose vectors are being made; null: the model stays. */
   readonly nextEmbeddingModel: ModelRef | null
-  /** Metadata columns seen so far, in the order of their first appearance. */
+  /** The metadata columns seen so far, in order of first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
   /** null: no type of index was chosen, so Eider chooses. */
   readonly vectorIndex: VectorIndexDefinition | null
@@ -166,13 +166,13 @@ export type KnowledgeBaseDraft = Omit<
   | 'createdAt'
   | 'updatedAt'
 > & {
-  /** Those of its metadata columns whose types are chosen. */
+  /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
   /** Set where another database holds its rows: whether the tables there were made for it. */
   readonly remote?: { readonly isOwner: boolean; readonly isCopied: boolean }
 }
 
-/** The model that re-embeds all chunks and then takes over, and the length of its vectors where it is known. */
+/** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
 export interface ReembeddingTarget {
   readonly model: ModelRef
   readonly dimensions: number | null
@@ -191,7 +191,7 @@ export type KnowledgeBaseChanges = Partial<
     | 'params'
     | 'vectorIndex'
   > & {
-    /** null: the model stays, and the vectors made so far are dropped. */
+    /** null: the model stays, and the new vectors are dropped. */
     readonly reembedding: ReembeddingTarget | null
     readonly declaredColumns: readonly DeclaredColumn[]
   }
@@ -226,7 +226,7 @@ function shownWarnings(kb: KnowledgeBase): readonly string[] {
   return [...known, ...kb.crawlWarnings, ...strays, ...(ofIndex === null ? [] : [ofIndex])]
 }
 
-/** What a search by keywords has to say of the index that it reads; null: nothing. */
+/** The warning of a keyword search about its index; null: none. */
 export function keywordWarningOf({ name, hasOlderTerms }: KnowledgeBase): string | null {
   if (!hasOlderTerms) return null
   const what = `The keyword index of ${name} is being brought up to date after an upgrade`
@@ -262,7 +262,7 @@ export const KNOWLEDGE_BASE_COLUMNS = [
   'distance',
 ] as const
 
-/** Chunks that a reranker may be asked about for one search. */
+/** The maximum number of chunks for a reranker in one search. */
 export const RERANK_CANDIDATES_MAX = 1000
 
 /**
@@ -283,7 +283,7 @@ export interface MissingVectors {
   readonly chunks: readonly { readonly chunkKey: bigint; readonly content: string }[]
   /** Vectors that are there already; some may be of chunks that are gone. */
   readonly doneCount: number
-  /** Of all chunks. */
+  /** The number of all chunks. */
   readonly chunkCount: number
 }
 
@@ -294,17 +294,17 @@ export interface NextVector {
 
 export type SwitchOutcome =
   | { readonly kind: 'switched' }
-  /** Chunks came meanwhile: nothing has changed. */
+  /** New chunks arrived: nothing has changed. */
   | { readonly kind: 'missing'; readonly count: number }
   /** The next model is gone. */
   | { readonly kind: 'settled' }
 
-/** How far a change of the embedding model has come. */
+/** The progress of a change of the embedding model. */
 export interface ReembeddingProgress {
   readonly doneCount: number
   /** null: not counted yet. */
   readonly chunkCount: number | null
-  /** Of the last attempt, where it failed; the next one follows. */
+  /** The error of the last attempt; the next one follows. */
   readonly error: string | null
 }
 
@@ -322,7 +322,7 @@ export class SupersededVectors extends AppError {
   }
 }
 
-/** Embeds and writes; once more with the model that has taken over where one did so in between. */
+/** Embeds and writes; a second time if another model has taken over in between. */
 export async function withModelInForce<T>(
   kb: KnowledgeBase,
   embedAndWrite: (kb: KnowledgeBase) => Promise<T>,
@@ -366,7 +366,7 @@ export const EXPORT_COLUMNS = [
   'is_cut',
 ] as const
 
-/** Of the names of columns that hold typed metadata. */
+/** The prefix of columns with typed metadata. */
 export const EXPORT_METADATA_PREFIX = 'metadata.'
 
 /** A metadata column of a file. */
@@ -376,7 +376,7 @@ export interface ExportedColumn {
   readonly type: string
 }
 
-/** What a file says of itself, checked. */
+/** The description in an export file, checked. */
 export interface ExportDefinition {
   /** The fields with which such a knowledge base is created, without its name and without secrets. */
   readonly fields: Readonly<Record<string, unknown>>

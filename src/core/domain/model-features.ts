@@ -28,18 +28,18 @@ export function isModelFeature(value: unknown): value is ModelFeature {
   return MODEL_FEATURES.some((feature) => feature === value)
 }
 
-/** What is known of one model's server. */
+/** The known features of one model's server. */
 export interface FeatureMemory {
   readonly refused: ReadonlySet<ModelFeature>
   add(feature: ModelFeature): void
 }
 
-/** What is known of the servers of all models. */
+/** The known features of all model servers. */
 export interface RefusedFeatures {
   of(ref: ModelRef): FeatureMemory
 }
 
-/** Of one conversation alone. */
+/** For one conversation only. */
 export function newFeatureMemory(
   known: readonly ModelFeature[] = [],
   onAdded: (feature: ModelFeature) => void = () => {},
@@ -63,7 +63,7 @@ const LOSSES: Partial<Readonly<Record<ModelFeature, string>>> = {
   sampling: 'temperature and the other options of sampling',
 }
 
-/** One sentence for each feature that an answer was made without. */
+/** One sentence for each feature that an answer had to do without. */
 export function lossWarnings(
   modelName: string,
   features: Iterable<ModelFeature>,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../errors.ts'
+import { nearestName } from '../nearest-name.ts'
 
 /** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
 export interface ModelRef {
@@ -11,7 +12,7 @@ export interface ModelRef {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** Which addresses models may have beside public ones, and the setting that says so. It can be cloned between threads. */
+/** The private addresses that models may have, and the setting for that. It can be cloned between threads. */
 export interface NetworkRules {
   readonly setting: string
   /** Hosts, addresses and CIDR blocks. */
@@ -20,7 +21,7 @@ export interface NetworkRules {
   readonly isOpen: boolean
 }
 
-/** What the settings say for chat models: keys and addresses for those that name none of their own. */
+/** The settings for chat models: keys and addresses for models without their own. */
 export interface ChatDefaults {
   /** Unset: models may have any address. */
   readonly network?: NetworkRules | undefined
@@ -37,7 +38,7 @@ export interface ChatDefaults {
   readonly operatorApiKey?: string | undefined
 }
 
-/** Whether both give the same vectors, as far as one can tell without asking: only their keys may differ. */
+/** Whether both certainly give the same vectors: only their keys may differ. */
 export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   const { apiKey: _, ...source } = one
   const { apiKey: __, ...otherSource } = other
@@ -46,7 +47,7 @@ export function isSameSource(one: ModelRef, other: ModelRef): boolean {
 
 type ModelApi = 'builtin' | 'openai' | 'anthropic'
 
-/** A server or a service with OpenAI's API that has a name of its own. */
+/** A server or service with OpenAI's API and a short name. */
 interface CompatibleServer {
   /** Where it listens unless a model says otherwise; null: everybody has another one. */
   readonly address: string | null
@@ -109,7 +110,10 @@ export function unknownProvider(
   const hint = known.includes('openai')
     ? '. A server with OpenAI\'s API under another name is the provider openai with its address as "base_url"'
     : ''
-  const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${hint}`
+  const meant = nearestName(provider, known)
+  const said = meant === undefined ? '' : `. Did you mean ${meant}?`
+  // Clients match on its beginning.
+  const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${said || hint}`
   return new AppError('unknown_provider', message)
 }
 
@@ -122,7 +126,7 @@ export const BUILTIN_CHAT_MODEL = 'extractive'
 /** One try of an embedding model when a knowledge base is created or altered. */
 export const EMBED_PROBE_MS = 3_000
 
-/** Of a vector: no model gives more. */
+/** The maximum length of a vector. */
 export const DIMENSIONS_MAX = 65_536
 
 /** Texts of others may hold credentials: what of them may be kept and shown. Every pattern is bounded, as texts are long and hostile. */
@@ -149,14 +153,14 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g, HIDDEN],
 ]
 
-/** The text without what is marked as a credential: in addresses and headers, by its name, or by how its maker begins it. */
+/** The text without marked credentials: in addresses and headers, by their name, or by their maker's prefix. */
 export function withoutMarkedCredentials(text: string): string {
   return CREDENTIALS.reduce((shown, [pattern, kept]) => shown.replace(pattern, kept), text)
 }
 
-/** What may be said of a model beside its name, key and address, by what it is used for. */
+/** The options of a model besides its name, key and address, by its use. */
 
-/** What a chat request takes over as it is. */
+/** Options passed on unchanged in a chat request. */
 export const OPENAI_SAMPLING = [
   'temperature',
   'top_p',

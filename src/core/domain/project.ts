@@ -33,7 +33,7 @@ export interface View {
   readonly sql: string
   /** The project of names without a qualifier in it, or `files`: `context.db` of the statement that made it. */
   readonly database: string
-  /** As they were when it was made or changed. */
+  /** As of its creation or last change. */
   readonly columns: readonly RelationColumn[]
   readonly createdAt: string
   readonly updatedAt: string
@@ -49,7 +49,7 @@ export type ViewDraft = Omit<View, 'id' | 'projectName' | 'createdAt' | 'updated
 
 export type ViewChanges = Pick<ViewDraft, 'sql' | 'database' | 'columns'>
 
-/** A table of a project. Its rows lie in a table of DuckDB, see domain/chunk-tables.ts. */
+/** A table of a project. Its rows are in a table of DuckDB, see domain/chunk-tables.ts. */
 export interface ProjectTable {
   readonly id: number
   readonly name: string
@@ -60,7 +60,7 @@ export interface ProjectTable {
   readonly createdAt: string
 }
 
-/** The columns by which a row that was read is found again: where it was, and a hash of all its values. */
+/** The columns that identify a row that was read: its position, and a hash of all its values. */
 export const ROW_ID = 'eider_row'
 export const ROW_HASH = 'eider_hash'
 

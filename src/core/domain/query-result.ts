@@ -14,7 +14,7 @@ export interface ResultColumn {
 export interface RowStream {
   readonly columns: readonly ResultColumn[]
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
-  /** All rows of `batches`, where they are few and made already: then nothing need be read. */
+  /** All rows of `batches`, if they are few and available: then nothing need be read. */
   readonly ready?: readonly (readonly ResultValue[])[]
   /** The same rows, with texts for what a number of JSON cannot say: read instead of `batches`. */
   readonly exactBatches?: AsyncIterable<readonly (readonly ResultValue[])[]>
@@ -30,7 +30,7 @@ export interface RowStream {
     names: readonly string[],
     isExact?: boolean,
   ) => AsyncIterable<Uint8Array>
-  /** What was not done as asked, for the caller. */
+  /** Deviations from the request, for the caller. */
   readonly warnings?: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export type ResultValue =
   | readonly ResultValue[]
   | { readonly [key: string]: ResultValue }
 
-/** What a client hears back as `context`. */
+/** The `context` in an answer. */
 export interface QueryContext {
   readonly db: string
 }
@@ -58,7 +58,7 @@ export type QueryResult =
       /** Rows of an INSERT that were not stored because their content is empty. */
       readonly skippedRows?: number
       readonly context: QueryContext
-      /** What was done and will not do as it is. */
+      /** Problems of the definition that was stored. */
       readonly warnings?: readonly string[]
     }
 
@@ -75,7 +75,7 @@ export function rowsOf(
 
 const MAY_HOLD_LARGE_INTEGER = /\d{16}/
 
-/** Each integer up to it is a JavaScript number of its own. */
+/** Integers up to this are exact JavaScript numbers. */
 const EXACT_MAX = 2n ** 53n
 
 export function isExactNumber(integer: bigint): boolean {

@@ -13,7 +13,7 @@ export interface ServerState {
   readonly backups: BackupState
 }
 
-/** What a health check looks at. */
+/** The inputs of a health check. */
 export interface HealthChecks {
   readonly database: 'ok' | 'not answering'
   readonly disk: 'ok' | 'full'
@@ -41,15 +41,15 @@ export interface RunningRequest {
   readonly statement: string | null
 }
 
-/** Of the process, in bytes. */
+/** For the process, in bytes. */
 export interface MemoryState {
-  /** What is in memory now. */
+  /** The current memory. */
   readonly rss: number
   /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
   readonly data: number | null
   /** `data` when the server had started; null: unlimited. */
   readonly start: number | null
-  /** Of `data`: where it is reached, allocations fail and their statements end; null: the system keeps no such limit. */
+  /** The limit of `data`: beyond it, allocations fail and their statements end; null: the system has none. */
   readonly limit: number | null
   /** Statements that ended because memory was short, since the start. */
   readonly interrupted: number
@@ -63,14 +63,11 @@ export interface StatementCounts {
   readonly waiting: number
   /** They have rows to give and wait for their client to read. */
   readonly parked: number
-  readonly abandoned: readonly AbandonedStatement[]
-}
-
-/** Its client was answered or is gone, and DuckDB has not stopped yet. */
-interface AbandonedStatement {
-  readonly since: string
-  /** The first words, without values. */
-  readonly statement: string
+  readonly abandoned: readonly {
+    readonly since: string
+    /** The first words, without values. */
+    readonly statement: string
+  }[]
 }
 
 /** A setting as people see it. */
@@ -98,21 +95,21 @@ export interface DiskState {
   readonly log: number
   /** Uploaded files as they were sent. */
   readonly files: number
-  /** Nothing more is stored; reading and removing go on. */
+  /** Writes are refused; reading and removing continue. */
   readonly full: boolean
 }
 
-/** What a knowledge base takes of the disk, in bytes: whole blocks of the database file, what its log holds not counted. */
+/** A knowledge base's size on disk, in bytes: whole blocks of the database file, without the log. */
 export interface StoredSize {
   /** Chunks with their metadata. */
   readonly texts: number
-  /** Of all models: while one takes the place of another, both are there. */
+  /** For all models: during a change, there are two. */
   readonly vectors: number
   /** What finds words. */
   readonly keywords: number
 }
 
-/** The copy of the vectors in memory, by which searches find the nearest. */
+/** The copy of the vectors in memory, in which searches find the nearest. */
 export interface VectorCopy {
   /** `codes`: a fifth of the bytes; the vectors themselves are read from the disk. `none`: searches read all of them there. */
   readonly kind: 'whole' | 'codes' | 'loading' | 'none'
@@ -124,7 +121,7 @@ export interface VectorCopy {
 export interface KnowledgeBaseUsage {
   readonly project: string
   readonly knowledgeBase: string
-  /** Of a vector; null: none was stored yet. */
+  /** The length of a vector; null: none stored yet. */
   readonly dimensions: number | null
   readonly documentCount: number
   readonly chunkCount: number
@@ -159,10 +156,10 @@ export function isQuery(sql: string): boolean {
 
 /** A copy of everything that is stored, as of one moment. */
 export interface Backup {
-  /** Of its folder within the folder of backups; made of the time, so that names sort by age. */
+  /** The name of its folder, made from the time, so that names sort by age. */
   readonly name: string
   readonly sizeBytes: number
-  /** The moment as of which everything was copied. */
+  /** The moment of the copied state. */
   readonly createdAt: string
   /** False where secrets cannot be read after a restore, as the key files were left out. */
   readonly hasKeys: boolean
@@ -176,6 +173,6 @@ export interface BackupState {
   readonly last: Backup | null
   /** When the schedule makes the next one. */
   readonly next: string | null
-  /** The last attempt, where it failed. */
+  /** The last attempt, if it failed. */
   readonly failed: { readonly at: string; readonly message: string } | null
 }

@@ -46,7 +46,7 @@ function innerTypes(type: DuckDBType): readonly DuckDBType[] {
   return type instanceof DuckDBUnionType ? type.memberTypes : []
 }
 
-/** Of values that are not null. */
+/** For values that are not null. */
 type ValueConverter = (value: DuckDBValue) => ResultValue
 
 /** What JSON says of a value. Chosen once per column. */

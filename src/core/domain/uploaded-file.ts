@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { nameKey } from './identifier.ts'
 
-/** What a file of each format holds: rows, or texts. */
+/** The content of each format: rows, or texts. */
 const FORMAT_CONTENT = {
   csv: 'rows',
   json: 'rows',
@@ -9,7 +9,7 @@ const FORMAT_CONTENT = {
   parquet: 'rows',
   xlsx: 'rows',
   ods: 'rows',
-  /** A ZIP of other files, each of which is stored by itself. */
+  /** A ZIP of other files, each stored separately. */
   zip: 'files',
   /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
   table: 'rows',
@@ -38,7 +38,7 @@ const FORMAT_CONTENT = {
 
 export type FileFormat = keyof typeof FORMAT_CONTENT
 
-/** Those that a sender may name. */
+/** The formats that a sender may name. */
 export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => {
   return name !== 'table' && name !== 'zip'
 })
@@ -56,7 +56,7 @@ export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
   return FORMAT_CONTENT[format] === 'text'
 }
 
-/** What was recognised, as `GET /api/files/{name}` shows it. Only what says something about the format. */
+/** The detected format, as `GET /api/files/{name}` shows it, with known facts only. */
 export interface Recognized {
   readonly encoding?: string
   readonly compression?: string
@@ -65,19 +65,17 @@ export interface Recognized {
   readonly pages?: number
   readonly sheets?: readonly string[]
   readonly messages?: number
-  /** Of source code. */
+  /** For source code. */
   readonly language?: string
-  /** Of pages and pictures that a model read. */
-  readonly ocr?: OcrReport
-}
-
-export interface OcrReport {
-  readonly model: string
-  readonly images: number
-  /** null: the provider did not say. */
-  readonly tokens: number | null
-  /** By the prices of the settings; null: they have none for the model. */
-  readonly cost: number | null
+  /** For pages and pictures read by a model. */
+  readonly ocr?: {
+    readonly model: string
+    readonly images: number
+    /** null: the provider did not say. */
+    readonly tokens: number | null
+    /** By the prices of the settings; null: they have none for the model. */
+    readonly cost: number | null
+  }
 }
 
 /** A file that was sent, by `PUT /api/files/{name}`: its rows, or its texts as rows, are `files.<name>` in SQL. */
@@ -88,10 +86,10 @@ export interface UploadedFile {
   readonly originalName: string
   readonly format: FileFormat
   readonly sizeBytes: number
-  /** Of its table, or of its first sheet. */
+  /** For its table, or its first sheet. */
   readonly columns: readonly string[]
   readonly rowCount: number
-  /** Of a workbook, each a table of its own; else empty. */
+  /** For a workbook, each a separate table; else empty. */
   readonly sheets: readonly FileSheet[]
   readonly createdAt: string
   readonly recognized: Recognized
@@ -101,11 +99,11 @@ export interface UploadedFile {
   readonly contentType: string | null
   /** Where it was fetched from. */
   readonly sourceUrl: string | null
-  /** Of its bytes as they were sent; null: they were not kept, or it was made by a statement. */
+  /** The key of the original bytes; null: not kept, or a statement made it. */
   readonly contentKey: string | null
 }
 
-/** Of a file about which nothing else is known. */
+/** For a file without other facts. */
 export const PLAIN_FILE = {
   sheets: [],
   recognized: {},

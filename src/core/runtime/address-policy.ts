@@ -17,15 +17,14 @@ export interface AddressPolicy {
 
 const ADDRESS_BITS = { ipv4: 32, ipv6: 128 } as const
 
-interface AddressRules {
+/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
+export function addressPolicy(given: {
   readonly setting: string
   /** Hosts, addresses and CIDR blocks that may be connected to although they are not public. */
   readonly entries: readonly string[]
   readonly isOpen?: boolean
-}
-
-/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
-export function addressPolicy({ setting, entries, isOpen = false }: AddressRules): AddressPolicy {
+}): AddressPolicy {
+  const { setting, entries, isOpen = false } = given
   const hosts = new Set<string>()
   const blocks: (readonly [Address, number])[] = []
   for (const entry of entries) {
@@ -155,7 +154,7 @@ export async function pinnedFetch(
 const NO_PROXY: object = { proxy: false }
 
 /**
- * An address of the host, all of which may be connected to.
+ * An address of the host, if all of its addresses are allowed.
  * @throws AppError `address_refused`; Error for a host that has none
  */
 export async function checkedAddress(
@@ -186,7 +185,7 @@ export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
   }
 }
 
-/** A resolver knows no signal: it is left behind when time is up. */
+/** A resolver takes no signal: it is abandoned when time is up. */
 async function addressesOf(
   url: URL,
   network: Network,

@@ -1,11 +1,11 @@
-/** Ending work: by its caller, by its deadline, or by waiting no longer. Nothing here leaves a listener or a timer behind. */
+/** Ending work: by its caller, its deadline, or by no longer waiting. No listener or timer is left behind. */
 import { AppError } from '../errors.ts'
 
 export interface Deadline {
   /** Aborts with a caller's reason, or with the deadline's own error when its time is over. */
   readonly signal: AbortSignal
   abort(reason: unknown): void
-  /** Counts anew, from now. */
+  /** Restarts the countdown. */
   restart(timeoutMs: number): void
   /** Lets go of the timer and of the callers' signals. */
   end(): void
@@ -15,18 +15,18 @@ export interface DeadlineOptions {
   readonly timeoutMs: number
   /** The first of them to abort ends the deadline, with its reason. */
   readonly signals: readonly AbortSignal[]
-  /** What is thrown when the time is over. */
+  /** The error when the time is up. */
   readonly timeoutError: (timeoutMs: number) => AppError
   /** Set: a caller's reason that is not an `AppError` becomes `cancelled` with this message. */
   readonly cancelledMessage?: string
 }
 
-/** A field of their own would make signals, of which each request has some, slow objects. */
+/** A field would make signals, of which each request has several, slow objects. */
 const CALLERS = new WeakMap<AbortSignal, string>()
 
 /**
- * Notes whose work a signal ends. A signal goes along the whole way from a request to the database, also through the
- * messages of a thread, and what is made of it here is the same caller's.
+ * Records whose work a signal ends. A signal passes through the whole way from a request to the database, also between
+ * threads, and derived signals keep the caller.
  */
 export function setCaller(signal: AbortSignal, caller: string | undefined): void {
   if (caller !== undefined) CALLERS.set(signal, caller)
@@ -39,7 +39,7 @@ export function callerOf(signal: AbortSignal): string | undefined {
 
 const ORIGINS = new WeakMap<AbortSignal, object>()
 
-/** Notes what began the work that a signal ends: it goes along with the signal, as the caller does. */
+/** Records the origin of the work that a signal ends: it travels with the signal, like the caller. */
 export function setOrigin(signal: AbortSignal, origin: object | undefined): void {
   if (origin !== undefined) ORIGINS.set(signal, origin)
 }
@@ -99,23 +99,20 @@ function abortReason({ reason }: AbortSignal, { cancelledMessage }: DeadlineOpti
  * @throws the caller's reason when it aborted, `timeoutError` when the time was over, what `work` throws
  */
 export async function withDeadline<T>(
-  {
-    timeoutMs,
-    signal,
-    timeoutError,
-  }: {
+  given: {
     readonly timeoutMs: number
     readonly signal: AbortSignal
     readonly timeoutError: (timeoutMs: number) => AppError
   },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { timeoutMs, signal, timeoutError } = given
   signal.throwIfAborted()
   const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError })
   try {
     return await work(deadline.signal)
   } catch (error) {
-    // Work that is aborted may fail in words of its own.
+    // Aborted work may throw its own error.
     deadline.signal.throwIfAborted()
     throw error
   } finally {
@@ -123,7 +120,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** Calls `listener` once at the abort, at once where it was aborted before. Returns how to stop listening. */
+/** Calls `listener` once at the abort, or at once if already aborted. Returns a function that stops listening. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {
     listener()
@@ -147,7 +144,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** @throws the signal's reason when it aborts meanwhile */
+/** @throws the signal's reason if it aborts meanwhile */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   if (ms <= 0) return

@@ -9,7 +9,7 @@ export interface FairPoolOptions<Worker> {
   readonly tooBusyMessage: string
   /** Makes a worker; it may start what it needs with its first job. */
   readonly make: () => Worker
-  /** Whether a worker could begin at once: such are taken first. Unset: all are alike. */
+  /** Whether a worker could start at once: such are preferred. Unset: all are equal. */
   readonly isReady?: (worker: Worker) => boolean
 }
 

@@ -14,7 +14,7 @@ export class LruMap<Key, Value> {
     this.#sizeOf = options.sizeOf ?? (() => 1)
   }
 
-  /** Of all values that are held. */
+  /** The total size of the values. */
   get size(): number {
     return this.#size
   }

@@ -1,18 +1,8 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
-/** Of setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
+/** For setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
 const RLIMIT_DATA = 2
-
-/** What the process may hold and holds, in bytes as the kernel counts private writable memory. */
-interface CeilingState {
-  /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
-  readonly data: number | null
-  /** `data` when the ceiling was set. */
-  readonly start: number | null
-  /** null: the system keeps no such limit. */
-  readonly limit: number | null
-}
 
 /** Beyond the ceiling, for the main thread while statements stay just below it. */
 const RESERVE_BYTES = 160 * 1024 ** 2
@@ -40,7 +30,7 @@ export class MemoryCeiling {
     this.#limit = start + moreBytes
   }
 
-  /** The same for memory that has a limit of its own, before it is taken; less than zero when it is given back. */
+  /** The same for memory with a separate limit, before it is used; negative when it is returned. */
   raise(bytes: number): void {
     this.#raisedBytes += bytes
     const reserve = this.#isInReserve ? RESERVE_BYTES : 0
@@ -57,7 +47,7 @@ export class MemoryCeiling {
   }
 
   /**
-   * Opens the reserve where it is wanted and little is left below the ceiling, and closes it when there is enough again.
+   * Opens the reserve if it is wanted and little is left below the ceiling, and closes it when there is enough again.
    * @returns whether the reserve is open
    */
   keepReserve(isWanted: boolean): boolean {
@@ -71,7 +61,14 @@ export class MemoryCeiling {
     return this.#isInReserve
   }
 
-  state(): CeilingState {
+  state(): {
+    /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
+    readonly data: number | null
+    /** `data` when the ceiling was set. */
+    readonly start: number | null
+    /** null: the system keeps no such limit. */
+    readonly limit: number | null
+  } {
     return { data: dataBytes(), start: this.#start, limit: this.#limit }
   }
 }
@@ -117,7 +114,7 @@ const CALLS = {
 
 const MUSL_NAMES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
-/** Of the GNU library or musl; null on other systems. */
+/** GNU's library or musl; null on other systems. */
 export const LIBC = process.platform === 'linux' ? opened() : null
 
 function opened() {

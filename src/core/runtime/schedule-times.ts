@@ -21,7 +21,7 @@ const PERIOD_UNITS: Readonly<
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
 const SCHEDULE_CHARS_MAX = 200
-/** Of a cron expression: enough to see the shortest time between two of them. */
+/** For a cron expression: enough to find the shortest interval. */
 const RUNS_LOOKED_AT = 10
 /** The last point in time that a timestamp of four digits can say. */
 const LAST_MS = Date.UTC(9999, 11, 31)
@@ -44,20 +44,19 @@ export function nextTime(schedule: string, startMs: number, afterMs: number): nu
   return time !== null && time <= LAST_MS ? time : null
 }
 
-export interface ScheduleRules {
-  /** Between two runs. */
-  readonly secondsMin: number
-  /** The error for a schedule that is invalid, never comes, or comes too often. */
-  readonly code: ErrorCode
-  /** What else to say of the shortest time, such as the name of its setting. */
-  readonly hint?: string
-}
-
 /** The schedule as it is stored. @throws AppError */
 export function checkedSchedule(
   text: string,
-  { secondsMin, code, hint = '' }: ScheduleRules,
+  given: {
+    /** Between two runs. */
+    readonly secondsMin: number
+    /** The error for a schedule that is invalid, never comes, or comes too often. */
+    readonly code: ErrorCode
+    /** What else to say of the shortest time, such as the name of its setting. */
+    readonly hint?: string
+  },
 ): string {
+  const { secondsMin, code, hint = '' } = given
   const schedule = text.trim()
   const shown = JSON.stringify(schedule.slice(0, 80))
   let gapMs: number | null = null

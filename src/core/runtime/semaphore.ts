@@ -6,7 +6,7 @@ export type Release = () => void
 
 export interface SemaphoreOptions {
   readonly placesMax: number
-  /** Of one key. Unset: as many as there are. */
+  /** Per key. Unset: unlimited. */
   readonly placesPerKeyMax?: number
   readonly waitingMax: number
   /** What one more hears when all places of the queue are taken: usually `too_busy`. */
@@ -21,14 +21,6 @@ interface Waiting {
   enter(): void
 }
 
-export interface EnterOptions {
-  /**
-   * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
-   * those of its key, so that the next caller need not wait for it.
-   */
-  readonly isPatient?: boolean
-}
-
 /**
  * A counting semaphore with a bounded queue: first come, first served, past those whose key has all the places that one
  * key may have.
@@ -37,7 +29,7 @@ export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #taken = new Map<Key, number>()
   readonly #waiting = new Set<Waiting>()
-  /** Of those who have time: their places are among `#taken`. */
+  /** Low-priority callers: their places are among `#taken`. */
   readonly #takenPatiently = new Map<Key, number>()
   readonly #waitingPatiently = new Set<Waiting>()
 
@@ -58,8 +50,15 @@ export class Semaphore {
   async enter(
     signal: AbortSignal,
     key: Key = '',
-    { isPatient = false }: EnterOptions = {},
+    given: {
+      /**
+       * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
+       * those of its key, so that the next caller need not wait for it.
+       */
+      readonly isPatient?: boolean
+    } = {},
   ): Promise<Release> {
+    const { isPatient = false } = given
     signal.throwIfAborted()
     if (this.#isFree({ key, isPatient })) return this.#take({ key, isPatient })
     const { waitingMax, tooBusy } = this.#options

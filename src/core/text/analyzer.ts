@@ -3,14 +3,14 @@ import type { Language } from '../domain/language.ts'
 import { type FormsOf, WordForms } from './word-forms.ts'
 import { joinedWordsOf } from './words.ts'
 
-/** What a keyword index counts: the stem of a word. */
+/** The unit of a keyword index: the stem of a word. */
 export interface Term {
   readonly text: string
   /** The first 64 bits of the term in the index: XXH64 of its UTF-8 bytes, as a signed integer. */
   readonly key: bigint
 }
 
-/** Of each of two generations: what is used again stays. */
+/** For each of two generations: words in use stay. */
 const REMEMBERED_WORDS_MAX = 25_000
 const REMEMBERED_CHARS_MAX = 64
 
@@ -26,11 +26,11 @@ export class Analyzer {
   #formerWords = new Map<string, WordTerms>()
   #terms = new Map<string, KnownTerm>()
   #formerTerms = new Map<string, KnownTerm>()
-  /** Of the text that is counted, so that no other one's counts are taken for its own. */
+  /** Identifies the text being counted, so that counts of another one are not used. */
   #textNumber = 0
   #generation = 0
 
-  /** @param of a searched text has fewer terms than the same text in a chunk, all of which are among those of the chunk */
+  /** @param of a searched text has fewer terms than the same text in a chunk, all of them among the chunk's */
   constructor(language: Language, of: FormsOf = 'chunk') {
     this.language = language
     this.#forms = new WordForms(language, of)
@@ -62,7 +62,7 @@ export class Analyzer {
         for (const word of words) termCount += this.#countWord(word, counted)
       }
     }
-    // Of a term that was forgotten in between there are two.
+    // A term that was forgotten in between exists twice.
     return this.#generation === generation
       ? countsOf(counted, termCount, this.language)
       : mergedCounts(counted, termCount, this.language)
@@ -124,7 +124,7 @@ export class Analyzer {
   }
 }
 
-/** Of a word; null: it has none. */
+/** The terms of a word; null: it has none. */
 type WordTerms = KnownTerm | readonly KnownTerm[] | null
 
 class KnownTerm implements Term {
@@ -185,7 +185,7 @@ function mergedCounts(
   return countsOf(merged, termCount, language)
 }
 
-/** Analyzers by their languages, each made when it is first needed. */
+/** Analyzers by language, each created when first needed. */
 export class Analyzers {
   readonly #byLanguage = new Map<Language, Analyzer>()
 

@@ -6,16 +6,16 @@ import { joinedWords, joinedWordsOf } from './words.ts'
 /** Offsets in UTF-16 units: `text.slice(start, end)` is the word. */
 export type TextRange = readonly [start: number, end: number]
 
-/** Of longer texts the rest is not read. */
+/** The rest of a longer text is not read. */
 const MATCHED_CHARS_MAX = 200_000
 const RANGES_MAX = 1000
-/** Distinct forms of the searched text that are looked for. */
+/** The number of distinct forms of the searched text to find. */
 const FORMS_MAX = 1000
 
 /** What hyphens join is looked at part by part, then as one word. */
 const PART = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’][\p{L}\p{M}\p{N}]+)*/gu
 const WHOLE = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
-/** Scripts without spaces, and Korean: any two characters beside each other are a term. */
+/** Scripts without spaces, and Korean: any two adjacent characters are a term. */
 const COMPACT =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
@@ -74,7 +74,7 @@ function rangesIn(
   return found.map((part) => [start + part.index, start + part.index + part[0].length])
 }
 
-/** Pairs of characters that are wanted, joined where they touch. */
+/** Matching pairs of characters, joined where they touch. */
 function compactRanges(
   run: string,
   start: number,

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 export interface NativeDialect {
   /** `$1` or `?`. */
   readonly hasDollarQuotes: boolean
-  /** `'it\'s'`, and `#` begins a comment. */
+  /** `'it\'s'`, and `#` starts a comment. */
   readonly hasBackslashes: boolean
   readonly hasNestedComments: boolean
   /** `[a name]` */

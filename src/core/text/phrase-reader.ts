@@ -22,7 +22,7 @@ export class PhraseReader {
   readonly #words: Map<string, WordPieces>
   readonly #stopWords: ReadonlySet<string>
   readonly #wanted: ReadonlySet<string>
-  /** An English stem begins as its word does; null: in this language not all do. */
+  /** An English stem starts like its word; null: in this language some do not. */
   readonly #firstLetters: ReadonlySet<number> | null
 
   constructor(phrase: Phrase, language: Language) {
@@ -56,7 +56,7 @@ export class PhraseReader {
   }
 
   /**
-   * @param places how much of the phrase is right before the word: it may be more than one beginning
+   * @param places the lengths of the phrase's beginnings that end right before the word
    * @returns the same after it; null: the phrase ends in it
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {
@@ -111,7 +111,7 @@ export function holdsPhrase(text: string, phrase: Phrase, language: Language): b
   }
 }
 
-/** As words of their own: the same letters within other words may be none of the phrase. */
+/** As separate words: the same letters within other words may not be the phrase. */
 function holdsLiteral(text: string, literal: string): boolean {
   const at = text.indexOf(literal)
   if (at === -1) return false

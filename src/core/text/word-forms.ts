@@ -17,10 +17,10 @@ const FORM_CHARS_MAX = 64
 /** What hyphens join into one word is short: `e-mail`, `x-ray`. */
 const JOINED_PARTS_MAX = 3
 const JOINED_CHARS_MAX = 32
-/** Of the shortest part, where a query means the joined word too: more would count `boundary-layer` twice. */
+/** The minimum length of a part if the query means the joined word too: more would count `boundary-layer` twice. */
 const SHORT_PART_CHARS = 2
 
-/** Of a chunk, or of a searched text, which names fewer forms: those of a chunk meet all spellings. */
+/** For a chunk, or a searched text, which has fewer forms: those of a chunk match all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
 /** A form that covers this many pieces of a word, starting at one of them. */
@@ -60,8 +60,8 @@ export class WordForms {
   }
 
   /**
-   * Of each part of a word that hyphens join, then of the word without them, each followed by its start where words of its
-   * kind have one; of a run in a script without spaces, of its characters together. Stop words have none.
+   * For each part of a hyphenated word, then for the word without hyphens, each followed by its start if such words have
+   * one; for a run in a script without spaces, for its characters together. Stop words have none.
    */
   of(joined: string): readonly string[] {
     const forms: string[] = []
@@ -194,7 +194,7 @@ class PieceList {
     this.#addStep(form)
   }
 
-  /** Another form of all pieces from there on; a piece of its own where there are none. */
+  /** Another form of all pieces from there on; a separate piece if there are none. */
   addSpan(start: number, form: string): void {
     if (form === '') return
     if (start === this.count) this.add(form)
@@ -260,8 +260,8 @@ const IS_HAN = new RegExp(`[${HAN}]`, 'u')
 const HANGUL = /\p{Script=Hangul}/u
 
 /**
- * Any two characters beside each other, so that a part of a compound and a noun with its particle are found; in Korean and
- * Thai the words too. A single character is found in chunks, and searched where it stands alone.
+ * Any two adjacent characters, so that a part of a compound and a noun with its particle are found; in Korean and Thai the
+ * words too. A single character is found in chunks, and searched if it is alone.
  */
 function addCompact(run: string, of: FormsOf, forms: string[]): void {
   const isHan = IS_HAN.test(run)
@@ -278,7 +278,7 @@ function charactersOf(run: string): readonly string[] {
   return run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? []
 }
 
-/** Of the character and the one before it. */
+/** The character and the one before it. */
 function pairAt(characters: readonly string[], index: number): string {
   return clipped((characters[index - 1] ?? '') + (characters[index] ?? ''))
 }

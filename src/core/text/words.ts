@@ -57,7 +57,7 @@ export function words(text: string): readonly string[] {
 const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/
 const INVISIBLES = /\u00ad|\u200c|\u200d|\u2060/g
 
-/** Of more parts the next word is made: what names a thing has few. */
+/** More parts form the next word: names have few. */
 const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 
 const HYPHEN = /[-‐]/
@@ -68,7 +68,7 @@ export function hyphenatedParts(joined: string): readonly string[] {
 }
 
 /** Scripts that write no spaces between words. */
-const UNSPACED =
+export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /** The words of a run in a script without spaces; any other word as it is. */
@@ -81,7 +81,7 @@ export function segmentsOf(word: string): readonly string[] {
 }
 
 const PIECE_CHARS = 16_384
-/** The text cut at white space, or anywhere but inside a character where there is none. */
+/** The text cut at white space, or anywhere but inside a character without it. */
 export function* textPieces(text: string): Generator<string> {
   let start = 0
   while (text.length - start > PIECE_CHARS) {
@@ -92,7 +92,7 @@ export function* textPieces(text: string): Generator<string> {
   yield text.slice(start)
 }
 
-/** How far back white space is looked for. */
+/** How far back white space is searched. */
 const CUT_CHARS = 1024
 
 function cutBefore(text: string, end: number, start: number): number {
@@ -111,9 +111,9 @@ export function isMostlyLatin(text: string): boolean {
 }
 
 /**
- * Counts changes of the terms that a text has: raise it with every change of the stop words below, of a rule of this folder,
- * of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
- * built anew; without a higher one it keeps the old terms and no longer finds what it holds.
+ * The version of the term rules: raise it with every change of the stop words below, of a rule in this folder, of the
+ * stemmers, or of Unicode data where it matters. An index with another version is rebuilt; otherwise it would keep the old
+ * terms and no longer find its content.
  */
 export const TERM_RULES_VERSION = 3
 
@@ -135,11 +135,11 @@ export function stopWordsOf(language: Language): ReadonlySet<string> {
 }
 
 /**
- * The start of a word's stem, as a term of its own: words of one family meet that stemmers keep apart (`restaurieren` and
- * `Restauration`, `schloss` and `schlossen`), and compounds with the word that they begin with.
+ * The start of a word's stem, as a separate term: it connects related words that stemmers separate (`restaurieren` and
+ * `Restauration`, `schloss` and `schlossen`), and compounds with their first word.
  */
 
-/** Of a stem: a shorter one is its own start. */
+/** For a stem: a shorter one is its own start. */
 const STEM_LETTERS_MIN = 5
 const START_LETTERS = 4
 /** No word has it. */

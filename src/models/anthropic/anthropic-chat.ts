@@ -65,7 +65,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
   })
 }
 
-/** What a server might refuse of a body. Anthropic's own refuses nothing; those that are compatible know less. */
+/** Features that a server might refuse. Anthropic's own refuses none; compatible ones support less. */
 function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
   const uses: Partial<Readonly<Record<ModelFeature, boolean>>> = {
     streaming: body.stream === true,
@@ -160,7 +160,7 @@ function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams,
   return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }
 }
 
-/** From the second turn on: a question without tools is asked once. */
+/** From the second turn on: a question without tools is sent once. */
 function withCachedEnd(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   if (turns.length < 3 || last === undefined) return turns

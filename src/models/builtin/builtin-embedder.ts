@@ -24,7 +24,7 @@ export interface BuiltinEmbedderOptions {
   readonly modelFolder: string
   /** Entry of the embedding thread. */
   readonly workerUrl: string
-  /** Each with a model of its own; the second starts when there is much to embed. */
+  /** Each has its own model; the second starts when there is much to embed. */
   readonly threadsMax: number
 }
 
@@ -49,7 +49,7 @@ const TEXTS_PER_PART = 8
 /** One is embedded, and the next one waits. */
 const PARTS_PER_THREAD = 2
 
-/** The embedding model that needs no key and no network, in threads, the first of which starts with the first text. */
+/** The embedding model without key and network, in threads, the first of which starts with the first text. */
 export class BuiltinEmbedder implements Embedder {
   readonly reach = {
     tokensMax: MINI_LM_TOKENS_MAX + FRAME_TOKENS,

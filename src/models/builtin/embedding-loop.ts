@@ -12,7 +12,7 @@ import {
 import { EmbeddingQueue } from './embedding-queue.ts'
 import { WordPiece } from './word-piece.ts'
 
-/** What the loop needs of the thread it runs in. */
+/** The loop's requirements on its thread. */
 export interface EmbeddingThread {
   post(answer: EmbeddingAnswer, transfer: readonly ArrayBuffer[]): void
   end(): void
@@ -20,7 +20,7 @@ export interface EmbeddingThread {
 
 type EmbeddingModel = Pick<MiniLm, 'parts' | 'embed'>
 
-/** Embeds what is asked for, part by part of each text, and reads its requests between two of them. */
+/** Embeds requested texts, part by part, and reads new requests between two parts. */
 export class EmbeddingLoop {
   readonly #thread: EmbeddingThread
   readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
@@ -98,7 +98,7 @@ export class EmbeddingLoop {
       this.#queue.cancel(task.jobId)
       this.#thread.post({ kind: 'failed', id: task.jobId, reason: errorText(error) }, [])
     }
-    // Two turns of the event loop: the requests that came meanwhile are read in the first.
+    // Two turns of the event loop: new requests are read in the first.
     await yieldToEventLoop()
     await yieldToEventLoop()
     return true
@@ -154,7 +154,7 @@ class MiniLm {
     return this.#wordPiece.encodeInParts(text, MINI_LM_TOKENS_MAX, MINI_LM_TOKENS_AT_ONCE)
   }
 
-  /** The vector of one part, of length 1. The thread is blocked meanwhile: 2 to 30 ms. */
+  /** The vector of one part, of length 1. It blocks the thread for 2 to 30 ms. */
   async embed(tokens: readonly number[]): Promise<Float32Array> {
     const shape = [1, tokens.length]
     const ids = BigInt64Array.from(tokens, (id) => BigInt(id))

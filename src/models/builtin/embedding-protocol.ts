@@ -1,4 +1,4 @@
-/** What the main thread asks of the embedding worker. */
+/** Requests from the main thread to the embedding worker. */
 export type EmbeddingRequest =
   /** Comes first: the folder of the model's files. */
   | { readonly kind: 'load'; readonly folder: string }
@@ -6,7 +6,7 @@ export type EmbeddingRequest =
       readonly kind: 'embed'
       readonly id: number
       readonly texts: readonly string[]
-      /** Of more texts, which other threads may have: not small, however few these are. */
+      /** Part of a larger job split across threads: not small, even with few texts. */
       readonly isPart: boolean
     }
   /** The job's caller is gone. */
@@ -17,7 +17,7 @@ export type EmbeddingRequest =
    */
   | { readonly kind: 'stop' }
 
-/** What the worker answers. */
+/** Answers of the worker. */
 export type EmbeddingAnswer =
   /** The vectors of all texts one after the other: `vectors.length === texts × dimensions`. */
   | { readonly kind: 'vectors'; readonly id: number; readonly vectors: Float32Array }
@@ -32,8 +32,8 @@ export const MINI_LM_DIMENSIONS = 384
 export const MINI_LM_TOKENS_AT_ONCE = 254
 
 /**
- * What is read of a text, part by part: eight parts. A thousand characters of any script have no more, except of Korean,
- * whose syllables are up to three tokens each. What comes after these tokens does not count.
+ * The readable part of a text: eight parts. A thousand characters of any script have no more tokens, except Korean, whose
+ * syllables have up to three each. Later tokens are ignored.
  */
 export const MINI_LM_TOKENS_MAX = 8 * MINI_LM_TOKENS_AT_ONCE
 

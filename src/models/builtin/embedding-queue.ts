@@ -80,7 +80,7 @@ function textVectors({ texts, vectors }: Job): readonly Float32Array[] {
   })
 }
 
-/** Of length 1; each part counts as many tokens as it has. */
+/** Of length 1; parts are weighted by their number of tokens. */
 function meanVector(vectors: readonly Float32Array[], parts: TokenParts): Float32Array {
   const mean = new Float32Array(vectors[0]?.length ?? 0)
   for (const [part, vector] of vectors.entries()) {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import { isIdeograph, WordPiece } from './word-piece.ts'
 
-/** Words whose number of tokens is remembered; the memory starts anew when it is full. */
+/** Words with a known number of tokens; the cache is cleared when full. */
 const REMEMBERED_WORDS_MAX = 50_000
 /** In code units: a longer word has more than 100 characters, which is one unknown token. */
 const COUNTED_WORD_CHARS_MAX = 200
@@ -17,7 +17,7 @@ const KIND = { unknown: 0, word: 1, space: 2, single: 3 } as const
 export class WordPieceCounter implements TokenCounter {
   readonly #wordPiece: WordPiece
   readonly #counts = new Map<string, number>()
-  /** Of each code unit, see `KIND`. */
+  /** The kind of each code unit, see `KIND`. */
   readonly #kinds = new Uint8Array(0x10000)
 
   constructor(wordPiece: WordPiece) {
@@ -45,7 +45,7 @@ export class WordPieceCounter implements TokenCounter {
     return end
   }
 
-  /** The end of the word, the mark or the white space that begins at `at`. */
+  /** The end of the word, mark or white space that starts at `at`. */
   #wordEnd(text: string, at: number, limit: number): number {
     const kind = this.#kindAt(text, at)
     let end = at + widthAt(text, at)
@@ -88,7 +88,7 @@ function widthAt(text: string, at: number): number {
   return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
 }
 
-/** What is dropped, such as a soft hyphen, does not part a word. */
+/** Dropped characters, such as a soft hyphen, do not split a word. */
 function charKind(char: string): number {
   if (/[\t\n\r]/.test(char)) return KIND.space
   if (/[\uFFFD\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u.test(char)) return KIND.word

@@ -1,6 +1,6 @@
 /** Words longer than this are one unknown token (`max_input_chars_per_word` of the reference). */
 const WORD_CHARS_MAX = 100
-/** Words whose tokens are remembered; the memory starts anew when it is full. */
+/** Words with known tokens; the cache is cleared when full. */
 const REMEMBERED_WORDS_MAX = 20_000
 
 /**
@@ -17,7 +17,7 @@ export class WordPiece {
     readonly start: number
     readonly end: number
   }
-  /** Ids of tokens that do not begin a word. */
+  /** Ids of tokens that continue a word. */
   readonly #continuations: ReadonlySet<number>
   readonly #remembered = new Map<string, readonly number[]>()
 
@@ -48,7 +48,7 @@ export class WordPiece {
   }
 
   /**
-   * At most `tokensMax` tokens of a text, as sequences of about equal length that begin at words: `[CLS] … [SEP]` with at
+   * At most `tokensMax` tokens of a text, as sequences of about equal length that start at words: `[CLS] … [SEP]` with at
    * most `partTokensMax` between. A word has at most 100 tokens, which must be less than half of a part.
    */
   encodeInParts(
@@ -135,8 +135,7 @@ function* markedWordsOf(text: string): Generator<string> {
 const STRETCH_CHARS = 4096
 
 /**
- * The words of a text after normalisation; a punctuation mark and a CJK character are words of
- * their own.
+ * The words of a text after normalisation; punctuation marks and CJK characters are separate words.
  */
 function* splitWords(text: string): Generator<string> {
   let word = ''
@@ -144,7 +143,7 @@ function* splitWords(text: string): Generator<string> {
     for (const char of normalised(stretch)) {
       const isSeparate = isPunctuation(char)
       if (!isSeparate && !isSpace(char)) {
-        // One character more than the limit is enough to tell that a word is too long.
+        // One character over the limit is enough to detect a word that is too long.
         if (word.length <= 2 * WORD_CHARS_MAX) word += char
         continue
       }

@@ -115,7 +115,7 @@ function samplingParams(options: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(given.map((name) => [name, options[name]]))
 }
 
-/** What a server might refuse of a body. */
+/** The features of a body that a server might refuse. */
 function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeature> {
   const has = (test: (message: ChatCompletionMessageParam) => boolean) => body.messages.some(test)
   const uses: Readonly<Record<ModelFeature, boolean>> = {
@@ -160,7 +160,7 @@ function messageParam(
   const toolCalls = message.toolCalls.map((call) => {
     const values = JSON.stringify(toolArguments(call, request.tools))
     const called = { name: toolName(call.name), arguments: values }
-    // Gemini 3 refuses a call of its own that comes back without its signature.
+    // Gemini 3 refuses its own call if it returns without the signature.
     const extra = call.kept?.extra_content
     const kept = extra === undefined ? {} : { extra_content: extra }
     return { type: 'function' as const, id: call.id, function: called, ...kept }
@@ -174,8 +174,8 @@ function messageParam(
 }
 
 /**
- * The conversation in the order that a server takes: with its system's words first, or within the first message where it
- * knows no such role, by turns where it insists on them, and one call in a message where it takes no more.
+ * The conversation in an order that the server accepts: the system's words first, or within the first message if it has no
+ * such role, alternating roles if required, and one call per message if it takes no more.
  */
 function plainMessages(
   messages: readonly ChatMessage[],

@@ -6,7 +6,7 @@ import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 
 export interface OpenaiClientLimits {
-  /** Until an answer begins. */
+  /** Until an answer starts. */
   readonly timeoutMs: number
   readonly answerBytesMax: number
 }
@@ -33,8 +33,8 @@ export function openaiClient(endpoint: Endpoint, limits: OpenaiClientLimits): Op
 }
 
 /**
- * What a failed call is to its caller. Never hands on what the client threw: that holds the
- * answer's headers and body.
+ * The failure of a call for its caller. The client's own error is never passed on: it contains the answer's headers and
+ * body.
  * @param path of the call below the base URL, as `/embeddings`
  */
 export function openaiFailure(error: unknown, endpoint: Endpoint, path: string): AppError {

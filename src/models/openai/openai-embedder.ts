@@ -34,14 +34,14 @@ export interface OpenaiEmbedderConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: EmbedLimits
-  /** Those that other embedders use too; unset: one of its own. */
+  /** Shared with other embedders; unset: its own. */
   readonly clients?: EmbeddingClients
 }
 
 /** Endpoints whose clients are kept. */
 const CLIENTS_MAX = 64
 
-/** A client takes a millisecond to make: one is made for each endpoint, with its first text. */
+/** Creating a client takes a millisecond: one per endpoint, with its first text. */
 export class EmbeddingClients {
   readonly #known = new LruMap<string, EmbeddingApi>({ sizeMax: CLIENTS_MAX })
 
@@ -146,9 +146,8 @@ function refuseMixedDimensions(
 }
 
 /**
- * The vectors of an embeddings answer in the order of the texts. Servers send numbers where base64
- * was asked for, mix up the order and leave out `index`: the first two are put right, anything else
- * that does not fit is refused.
+ * The vectors of an embeddings answer in the order of the texts. Servers send numbers instead of base64, mix up the order
+ * and omit `index`: the first two are corrected, all other mismatches are refused.
  * @throws Error that says what does not fit
  */
 function vectorsFrom(answer: unknown, textCount: number): readonly Float32Array[] {

@@ -15,9 +15,9 @@ import { CHAT_PROVIDERS } from './chat-providers.ts'
 export interface ChatModelOptions {
   /** The built-in embedder, for the built-in model. */
   readonly embed: Embedder['embed']
-  /** How long all that is asked of it may take, further tries included; unset: each answer as long as is usual. */
+  /** The time for all requests, including retries; unset: the usual time for each answer. */
   readonly withinMs?: number
-  /** What is known of the model's server; unset: nothing yet. */
+  /** The known features of the model's server; unset: none yet. */
   readonly features?: FeatureMemory
 }
 

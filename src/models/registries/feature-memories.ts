@@ -9,11 +9,11 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const MODELS_MAX = 1_000
 
-/** A server that was changed meanwhile is used fully again after this time. */
+/** After this time, an upgraded server is used fully again. */
 const REMEMBERED_MS = 60 * 60 * 1000
 
 /**
- * What the servers of models have refused, for every thread: it is learned once and forgotten after an hour.
+ * The features refused by model servers, for all threads: learned once and forgotten after an hour.
  * @param nowMs milliseconds, for differences
  */
 export class FeatureMemories implements RefusedFeatures {
@@ -28,7 +28,7 @@ export class FeatureMemories implements RefusedFeatures {
     const key = modelKey(ref)
     return {
       refused: this.#valid(key)?.features ?? new Set(),
-      // Others may have learned of the same model meanwhile.
+      // Other threads may have learned about the same model meanwhile.
       add: (feature) => {
         const known = this.#valid(key) ?? { sinceMs: this.#nowMs(), features: new Set() }
         known.features.add(feature)

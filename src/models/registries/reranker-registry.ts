@@ -9,10 +9,9 @@ import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { chosenEndpoint, modelEndpoint } from '../endpoint.ts'
+import { listwiseReranker, PointwiseReranker } from '../rerankers/chat-rerankers.ts'
 import { CircuitBreaker } from '../rerankers/circuit-breaker.ts'
 import { EndpointReranker } from '../rerankers/endpoint-reranker.ts'
-import { listwiseReranker } from '../rerankers/listwise-reranker.ts'
-import { PointwiseReranker } from '../rerankers/pointwise-reranker.ts'
 import { rerankOptionsOf } from '../rerankers/rerank-options.ts'
 import { RERANK_SERVERS, type RerankProvider } from '../rerankers/rerank-servers.ts'
 
@@ -30,10 +29,8 @@ export interface RerankerRegistryDeps {
 const RERANKERS_MAX = 64
 
 /**
- * The kinds of reranker that there are, by the name of their provider: `openai` for any chat model
- * behind OpenAI's API, the others for servers that rerank. The same reference gives the same
- * reranker, which knows by then what its server can do,
- * and whether it failed.
+ * The rerankers by provider name: `openai` for any chat model with OpenAI's API, the others for rerank servers. The same
+ * reference gives the same reranker, which remembers its server's features, and whether it failed.
  */
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([

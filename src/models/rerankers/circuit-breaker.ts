@@ -14,8 +14,8 @@ interface Pause {
 }
 
 /**
- * A circuit breaker: leaves a reranker that failed alone for a while, so that not every search waits for its whole deadline: calls fail at
- * once with what it said last. After the pause one call tries it; others go on failing until that one has come back.
+ * A circuit breaker: after a failure, calls fail at once with the same error for a while, so that not every search waits for
+ * its whole deadline. After the pause one call tries again; others keep failing until it has returned.
  */
 export class CircuitBreaker implements Reranker {
   readonly #reranker: Reranker

@@ -3,18 +3,22 @@ import { parsedJson } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
-import { refusalWithin } from '../provider-call.ts'
-import { plainDetail, providerFailure, rerankErrorText } from '../provider-failure.ts'
 import {
   type FailedTry,
-  isTransientStatus,
   type RetryPolicy,
+  refusalWithin,
   retry,
   retryAfterMs,
   type TryResult,
-} from '../retry.ts'
-import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
+} from '../provider-call.ts'
+import {
+  isTransientStatus,
+  plainDetail,
+  providerFailure,
+  rerankErrorText,
+} from '../provider-failure.ts'
 import type { RerankOptions } from './rerank-options.ts'
+import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-prompts.ts'
 import {
   isInUnitRange,
   type RerankServer,
@@ -31,9 +35,8 @@ export interface EndpointRerankerConfig {
 }
 
 /**
- * Asks a server that reranks. Raw scores are put into [0, 1] by the logistic function, which keeps
- * their order: all of an answer in which one is outside, or of every answer where the option
- * `raw_scores` says so. No answer changes what a later one means.
+ * Calls a rerank server. Raw scores are mapped to [0, 1] by the logistic function, which keeps their order: all scores of an
+ * answer if one is outside, or always with the option `raw_scores`. No answer affects a later one.
  */
 export class EndpointReranker implements Reranker {
   readonly #config: EndpointRerankerConfig
@@ -135,7 +138,7 @@ function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): reado
   })
 }
 
-/** For the calls of one reranking that begins now. */
+/** For the calls of one reranking that starts now. */
 function retryPolicy(options: RerankOptions): RetryPolicy {
   const { retriesMax, retryDelayMs: delayMs, timeoutMs } = options
   const endMs = performance.now() + timeoutMs

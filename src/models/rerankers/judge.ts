@@ -4,15 +4,15 @@ import { AppError } from '../../core/errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
-import { RERANK_LIMITS } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import type { JudgePrompt } from './rerank-prompts.ts'
+import { RERANK_LIMITS } from './rerank-prompts.ts'
 
 const CHAT_PATH = '/chat/completions'
 
 /**
- * What a call asks for beside the answer, from the fullest form to the barest: many servers do not
- * give the tokens' probabilities, and some models refuse a temperature or a limit of tokens.
+ * The extras requested besides the answer, from the fullest form to the barest: many servers do not return token
+ * probabilities, and some models refuse a temperature or a token limit.
  */
 export type CallForm = 'logprobs' | 'plain' | 'bare'
 
@@ -26,13 +26,13 @@ export interface Judge {
   /** The address that is called, fit for messages. */
   readonly url: string
   /**
-   * One answer of the model, after further tries where they may help.
+   * One answer of the model, with retries if they may help.
    * @throws AppError `provider_failed`, `provider_refused`; the signal's reason
    */
   ask(prompt: JudgePrompt, form: CallForm, signal: AbortSignal): Promise<JudgeAnswer>
 }
 
-/** A chat model behind any server with OpenAI's chat completions API, asked for judgments. */
+/** A chat model behind any server with OpenAI's chat completions API, used for judgments. */
 export function judge(config: JudgeConfig): Judge {
   const { endpoint, options } = config
   const limits: CallLimits = {
@@ -93,7 +93,7 @@ export function isCallRefusal(error: unknown): boolean {
   return error instanceof AppError && CALL_REFUSALS.has(member(error.cause, 'status'))
 }
 
-/** What a chat model said to a prompt, as far as a judgment needs it. */
+/** A chat model's answer to a prompt, reduced to what a judgment needs. */
 export interface JudgeAnswer {
   /** Without the thoughts that some models put before it. */
   readonly text: string
@@ -105,7 +105,7 @@ export interface JudgeAnswer {
 
 export interface AnswerToken {
   readonly text: string
-  /** Of the token itself and of what the model might have said in its place. */
+  /** The token itself and its alternatives. */
   readonly choices: readonly TokenChoice[]
 }
 

@@ -24,10 +24,10 @@ const LABEL_SHARE_MIN = 0.05
 const PREFIX_CHARS_MAX = 16
 
 /**
- * The expected score over the labels, Σ score · P(label) / Σ P(label), at the token that decides;
- * for yes and no that is P(yes) / (P(yes) + P(no)). A label that is not among the alternatives is
- * given the most that it can have: what they leave over, and no more than the least of them.
- * @returns null where no token is a label
+ * The expected score over the labels, Σ score · P(label) / Σ P(label), at the token that decides; for yes and no that is
+ * P(yes) / (P(yes) + P(no)). A label missing among the alternatives gets the most it can have: the rest of the probability,
+ * at most their smallest.
+ * @returns null if no token is a label
  */
 export function tokensScore(
   tokens: readonly AnswerToken[],
@@ -50,7 +50,7 @@ export function tokensScore(
   return sum(weighted) / sum(best)
 }
 
-/** How likely each label is here, given what was said before. */
+/** The probability of each label here, given the preceding text. */
 function sharesOf(
   choices: readonly TokenChoice[],
   labels: readonly ScoredLabel[],
@@ -75,7 +75,7 @@ function withUnseen(shares: readonly number[], choices: readonly TokenChoice[]):
 
 /**
  * The score of the one label that a text names: as the whole text, else as a word of it.
- * @returns null where it names none or several
+ * @returns null if it names none or several
  */
 export function textScore(text: string, labels: readonly ScoredLabel[]): number | null {
   const whole = labels.find(({ words }) => words.includes(plainWord(text)))
@@ -95,9 +95,9 @@ function plainWord(text: string): string {
 const NUMBER_MAX = 100
 
 /**
- * The number from 0 to 100 that a text names, divided by 100: the one behind a word such as
- * "score", else the first one. A fraction below 1 is taken as it is.
- * @returns null where there is none in that range
+ * The number from 0 to 100 in a text, divided by 100: the one after a word such as "score", else the first one. A fraction
+ * below 1 is used as it is.
+ * @returns null without one in that range
  */
 export function numberScore(text: string): number | null {
   const named = /(?:score|relevance|rating|grade)\W{1,10}(-?\d+(?:\.\d+)?)/iu.exec(text)?.[1]
@@ -109,7 +109,7 @@ export function numberScore(text: string): number | null {
   return isFraction ? value : value / NUMBER_MAX
 }
 
-/** How an answer to the method's prompt is read; probabilities first, where there are some. */
+/** How an answer to the method's prompt is read; probabilities first, if any. */
 export function labelScore(answer: JudgeAnswer, labels: readonly ScoredLabel[]): number | null {
   const byTokens = answer.tokens === null ? null : tokensScore(answer.tokens, labels)
   return byTokens ?? textScore(answer.text, labels)

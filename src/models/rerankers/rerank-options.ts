@@ -1,7 +1,7 @@
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
 
-/** How a reranker is asked, as `reranking_model` says it. */
+/** The options of `reranking_model`. */
 export interface RerankOptions {
   /** How a chat model's judgment of one passage becomes a number. */
   readonly method: RerankMethod
@@ -16,9 +16,9 @@ export interface RerankOptions {
   readonly requestTimeoutMs: number
   /** For all calls together. */
   readonly timeoutMs: number
-  /** Alternatives of a token that are asked for. */
+  /** The number of token alternatives requested. */
   readonly topLogprobs: number
-  /** Of a chat model's answer. */
+  /** For a chat model's answer. */
   readonly answerTokensMax: number
   /** Whether a `/rerank` server gives scores of any size; null: as its scores are. */
   readonly hasRawScores: boolean | null

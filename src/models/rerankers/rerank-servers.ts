@@ -1,7 +1,7 @@
 import { member } from '../provider-answer.ts'
-import type { ShownTexts } from './rerank-limits.ts'
+import type { ShownTexts } from './rerank-prompts.ts'
 
-/** What differs between servers that rerank: where they are and how they are asked. */
+/** The differences between rerank servers: their addresses and requests. */
 export interface RerankServer {
   /** null: no public address exists. */
   readonly publicUrl: string | null

@@ -42,7 +42,7 @@ const DEFINING_FIELDS = [
 /** What `params` shows again. */
 const KEPT_PARAMS = [
   'vector_size',
-  // Name and metadata by which clients of OpenAI's API know it.
+  // Name and metadata for clients of OpenAI's API.
   'vector_store',
 ] as const
 
@@ -120,7 +120,7 @@ export async function createKnowledgeBase(
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...keptParams(fields),
-      // Those who share it must make the same terms.
+      // Servers that share it must make the same terms.
       ...(place === null ? {} : { language: DEFAULT_LANGUAGE }),
       ...languageParam(read),
       ...searchParams(read),
@@ -161,7 +161,7 @@ async function checkedPreprocessing(
   return preprocessing
 }
 
-/** What a preview may set. */
+/** The fields of a preview. */
 const PREVIEW_FIELDS = new Set([
   'embedding_model',
   'content_columns',
@@ -299,7 +299,7 @@ function refuseNever(read: FieldReader): void {
   )
 }
 
-/** @throws AppError `dimension_mismatch`: only another model has vectors of another length */
+/** @throws AppError `dimension_mismatch`: only a change of the model changes the length */
 function checkStoredSize({ dimensions, params }: KnowledgeBase, size: number | undefined): void {
   if (size === undefined || size === (dimensions ?? params.vector_size)) return
   const known = dimensions === null ? 'not known yet' : dimensions

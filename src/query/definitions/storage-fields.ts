@@ -41,7 +41,7 @@ export function storageOf(
   }
   const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
   if (author !== undefined && author.namespaces !== null && !isDefault) {
-    // Storages are of all projects: which names are taken says what there is elsewhere.
+    // Storages belong to all projects: their names would reveal other projects.
     const message = `${author.name} may use some projects only and names no "storage": leave it out`
     throw new AppError('forbidden', message)
   }
@@ -60,7 +60,7 @@ export function storageOf(
   return { vectorDatabase, vectorDatabaseTable, place: null, isCopied }
 }
 
-/** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
+/** Refuses a known name that stores no vectors. @throws AppError `invalid_knowledge_base` */
 function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
   const { projects } = snapshot
   const key = nameKey(database)
@@ -88,7 +88,7 @@ function storageOfName(name: string): Fields {
   return rest.length > 0 ? {} : { database, table }
 }
 
-/** What may be said of a knowledge base that is defined elsewhere: how its models are reached from here. */
+/** The fields for a knowledge base defined by another server: how its models are reached from here. */
 const ATTACH_FIELDS = new Set(['name', 'storage', 'attach', 'embedding_model', 'reranking_model'])
 
 /**
@@ -116,7 +116,7 @@ export async function attachedFields(
   return { fields, dimensions: definition.dimensions }
 }
 
-/** Makes the knowledge base, and its tables where it is to be stored. Where one of the two fails, neither is left. */
+/** Creates the knowledge base, and its tables in its storage. If one of them fails, neither is left. */
 export async function createStored(
   draft: KnowledgeBaseDraft,
   {

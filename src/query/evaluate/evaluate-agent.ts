@@ -43,7 +43,7 @@ import { summaryTable } from './summary.ts'
 /** The table in an agent's project where runs are kept that name no other. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
-/** What an evaluation is made of, before anything is read or asked. */
+/** The parts of an evaluation, before anything is read or asked. */
 export interface PreparedEvaluation {
   readonly agent: Agent
   readonly options: AgentEvaluationOptions
@@ -74,7 +74,7 @@ export type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
 /**
  * Asks an agent many questions and judges its answers by what is known of the right ones. A question that fails is a row
  * that says so. Each question has the time limit of the agent; the whole is bounded by their number alone.
- * @throws AppError for options that cannot be, before anything is asked; as reading the questions or a write fails
+ * @throws AppError for invalid options, before anything is asked; errors of reading questions and of writes
  */
 export async function evaluateAgent(
   request: AgentEvaluationRequest,
@@ -122,7 +122,7 @@ interface Setting {
   readonly key: string
 }
 
-/** The agent as it is asked: one setting, or two side by side. @throws AppError as `overriddenAgent` */
+/** The settings to ask the agent with: one, or two side by side. @throws AppError as `overriddenAgent` */
 async function settingsOf(
   agent: Agent,
   { changes, comparedChanges }: AgentEvaluationOptions,
@@ -257,7 +257,7 @@ interface Evaluation {
   readonly known: ReadonlyMap<string, AnswerRow>
 }
 
-/** Question by question, the settings of each side by side, so that what changes meanwhile changes for both. */
+/** Question by question, with both settings in parallel, so that changes meanwhile affect both. */
 async function askedQuestions(
   { run, agent, settings, set, known }: Evaluation,
   signal: AbortSignal,

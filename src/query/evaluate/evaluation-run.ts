@@ -19,7 +19,7 @@ export interface Evaluation {
   /** A row for each question, instead of one of means. */
   readonly isPerQuestion: boolean
   readonly deps: QueryDeps
-  /** Of the searches: where a reranker failed, something else was measured. */
+  /** From the searches: if a reranker failed, something else was measured. */
   readonly warnings: Set<string>
 }
 

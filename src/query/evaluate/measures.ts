@@ -114,7 +114,7 @@ function measureQuestion(
 
 /**
  * Relevant documents that the knowledge base does not hold, so that no search can find them.
- * @throws AppError `invalid_request` when it holds none of them: the ids do not fit
+ * @throws AppError `invalid_request` if it contains none: the ids do not fit
  */
 async function unknownDocumentCount(
   { testSet, kb, deps }: Evaluation,
@@ -163,7 +163,7 @@ export function knownItemColumns(isPerQuestion: boolean): EvaluationTable {
 }
 
 /**
- * How often the document of a question is among the first k chunks, and how far down.
+ * How often a question's document is among the first k chunks, and at which rank.
  * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
  */
 export async function measureKnownItems(

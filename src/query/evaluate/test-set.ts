@@ -17,7 +17,7 @@ export interface TestSet {
   readonly database: string
 }
 
-/** What a column holds, and its possible names; the first that exists is taken. */
+/** The meaning of a column, and its possible names; the first existing one is used. */
 export const COLUMN_NAMES = {
   question: ['question', 'query'],
   document: ['doc_id', 'document_id', 'document'],

@@ -1,5 +1,5 @@
 -- PostgreSQL 16's catalog (its manual, "System Catalogs"), over the relations that one caller of Eider may see.
--- The statements run in a DuckDB of their own, in memory. Four tables are filled; everything else is a view or a macro.
+-- The statements run in a DuckDB of their own, in memory. Six tables are filled; everything else is a view, a macro or empty.
 
 CREATE SCHEMA pgc;
 CREATE SCHEMA info;
@@ -7,8 +7,9 @@ CREATE TYPE pgc.oid AS BIGINT;
 CREATE TYPE pgc.name AS VARCHAR;
 CREATE TYPE pgc.regproc AS VARCHAR;
 CREATE TYPE pgc.aclitem AS VARCHAR;
-CREATE TYPE pgc.int2vector AS SMALLINT[];
-CREATE TYPE pgc.oidvector AS BIGINT[];
+-- Told from other lists by types that nothing else here has.
+CREATE TYPE pgc.int2vector AS USMALLINT[];
+CREATE TYPE pgc.oidvector AS UINTEGER[];
 CREATE TYPE pgc.xid AS BIGINT;
 
 CREATE TABLE pgc.session_facts (db VARCHAR, project VARCHAR, username VARCHAR, version VARCHAR);
@@ -18,7 +19,28 @@ CREATE TABLE pgc.relations (
 CREATE TABLE pgc.attributes (
   attrelid BIGINT, attname VARCHAR, atttypid BIGINT, attlen SMALLINT, attnum SMALLINT, atttypmod INTEGER,
   attnotnull BOOLEAN, is_key BOOLEAN, default_text VARCHAR, comment VARCHAR);
+CREATE TABLE pgc.settings (name VARCHAR, setting VARCHAR);
 CREATE TABLE pgc.types (oid BIGINT, typname VARCHAR, typlen SMALLINT, typarray BIGINT);
+
+-- What macros look into. Their columns have names of their own, because an argument such as `oid` would be taken for the
+-- column of that name within the macro.
+CREATE VIEW pgc.table_keys AS
+  SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
+  FROM pgc.attributes WHERE is_key GROUP BY attrelid;
+CREATE VIEW pgc.z_facts AS
+  SELECT db AS z_db, project AS z_project, username AS z_username, version AS z_version FROM pgc.session_facts;
+CREATE VIEW pgc.z_settings AS SELECT lower(name) AS z_name, setting AS z_setting FROM pgc.settings;
+CREATE VIEW pgc.z_schemas AS SELECT oid AS z_oid, nspname AS z_name FROM pgc.namespaces;
+CREATE VIEW pgc.z_types AS
+  SELECT t.oid AS z_oid, t.typname AS z_name, e.typname AS z_element
+  FROM pgc.types AS t LEFT JOIN pgc.types AS e ON e.typarray = t.oid;
+CREATE VIEW pgc.z_columns AS SELECT attrelid AS z_relation, attnum AS z_number, comment AS z_comment FROM pgc.attributes;
+CREATE VIEW pgc.z_relations AS
+  SELECT r.oid AS z_oid, r.relname AS z_name, n.nspname AS z_schema, r.comment AS z_comment, k.names AS z_keys,
+    -- Plain names are those of the catalog, then of the project.
+    CASE WHEN n.oid = 11 THEN 0 WHEN n.nspname = f.project THEN 1 ELSE 2 END AS z_rank
+  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace LEFT JOIN pgc.table_keys AS k ON k.attrelid = r.oid,
+    pgc.session_facts AS f;
 
 CREATE MACRO pgc.type_category(n) AS CASE
   WHEN n IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'regtype', 'regproc', 'regnamespace')
@@ -31,6 +53,8 @@ CREATE MACRO pgc.type_title(n) AS CASE n
   WHEN 'bpchar' THEN 'character' WHEN 'char' THEN '"char"' WHEN 'timestamp' THEN 'timestamp without time zone'
   WHEN 'timestamptz' THEN 'timestamp with time zone' WHEN 'time' THEN 'time without time zone'
   WHEN 'timetz' THEN 'time with time zone' WHEN 'varbit' THEN 'bit varying' ELSE n END;
+CREATE MACRO pgc.type_function(n, f) AS n || CASE WHEN n IN ('date', 'interval', 'json', 'jsonb', 'numeric', 'record', 'time', 'timestamp',
+  'timestamptz', 'timetz', 'uuid', 'varbit', 'void') THEN '_' ELSE '' END || f;
 CREATE VIEW pgc.pg_type AS
   SELECT
     t.oid,
@@ -48,10 +72,10 @@ CREATE VIEW pgc.pg_type AS
     CASE WHEN e.oid IS NULL THEN '-' ELSE 'array_subscript_handler' END AS typsubscript,
     coalesce(e.oid, 0)::BIGINT AS typelem,
     coalesce(t.typarray, 0)::BIGINT AS typarray,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'in' ELSE 'array_in' END AS typinput,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'out' ELSE 'array_out' END AS typoutput,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'recv' ELSE 'array_recv' END AS typreceive,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'send' ELSE 'array_send' END AS typsend,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'in') ELSE 'array_in' END AS typinput,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'out') ELSE 'array_out' END AS typoutput,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'recv') ELSE 'array_recv' END AS typreceive,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'send') ELSE 'array_send' END AS typsend,
     '-' AS typmodin,
     '-' AS typmodout,
     '-' AS typanalyze,
@@ -84,7 +108,8 @@ CREATE VIEW pgc.pg_class AS
     CASE relkind WHEN 'r' THEN 2 WHEN 'i' THEN 403 ELSE 0 END::BIGINT AS relam,
     oid AS relfilenode,
     0::BIGINT AS reltablespace,
-    greatest(1, coalesce(rows, 0) // 40)::INTEGER AS relpages,
+    -- Of 8 kB, which there are none of: DuckDB's reader asks for rows by page where there are.
+    0::INTEGER AS relpages,
     coalesce(rows, -1)::FLOAT AS reltuples,
     0::INTEGER AS relallvisible,
     0::BIGINT AS reltoastrelid,
@@ -107,8 +132,7 @@ CREATE VIEW pgc.pg_class AS
     0::BIGINT AS relminmxid,
     NULL::VARCHAR[] AS relacl,
     NULL::VARCHAR[] AS reloptions,
-    NULL::VARCHAR AS relpartbound,
-    false AS relhasoids
+    NULL::VARCHAR AS relpartbound
   FROM pgc.relations AS r;
 CREATE VIEW pgc.pg_attribute AS
   SELECT
@@ -138,19 +162,20 @@ CREATE VIEW pgc.pg_attribute AS
     NULL::VARCHAR[] AS attoptions,
     NULL::VARCHAR[] AS attfdwoptions,
     NULL::VARCHAR AS attmissingval
-  FROM pgc.attributes;
+  FROM (
+    FROM pgc.attributes
+    -- Those of the keys' indexes.
+    UNION ALL SELECT attrelid + 1000000000, attname, atttypid, attlen, row_number() OVER (PARTITION BY attrelid ORDER BY attnum),
+      atttypmod, false, false, NULL, NULL
+    FROM pgc.attributes WHERE is_key);
 CREATE VIEW pgc.pg_attrdef AS
   SELECT
     attrelid * 1000 + attnum AS oid,
     attrelid AS adrelid,
     attnum AS adnum,
-    default_text AS adbin,
-    default_text AS adsrc
+    default_text AS adbin
   FROM pgc.attributes
   WHERE default_text IS NOT NULL;
-CREATE VIEW pgc.keys AS
-  SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
-  FROM pgc.attributes WHERE is_key GROUP BY attrelid;
 CREATE VIEW pgc.pg_index AS
   SELECT
     attrelid + 1000000000 AS indexrelid,
@@ -168,13 +193,13 @@ CREATE VIEW pgc.pg_index AS
     true AS indisready,
     true AS indislive,
     false AS indisreplident,
-    columns AS indkey,
-    list_transform(columns, c -> 0::BIGINT) AS indcollation,
-    list_transform(columns, c -> 0::BIGINT) AS indclass,
-    list_transform(columns, c -> 0::SMALLINT) AS indoption,
+    columns::pgc.int2vector AS indkey,
+    list_transform(columns, c -> 0::BIGINT)::pgc.oidvector AS indcollation,
+    list_transform(columns, c -> 0::BIGINT)::pgc.oidvector AS indclass,
+    list_transform(columns, c -> 0::SMALLINT)::pgc.int2vector AS indoption,
     NULL::VARCHAR AS indexprs,
     NULL::VARCHAR AS indpred
-  FROM pgc.keys;
+  FROM pgc.table_keys;
 CREATE VIEW pgc.pg_constraint AS
   SELECT
     k.attrelid + 2000000000 AS oid,
@@ -203,7 +228,7 @@ CREATE VIEW pgc.pg_constraint AS
     NULL::SMALLINT[] AS confdelsetcols,
     NULL::BIGINT[] AS conexclop,
     NULL::VARCHAR AS conbin
-  FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid;
+  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid;
 CREATE VIEW pgc.pg_description AS
   SELECT
     oid AS objoid,
@@ -215,7 +240,8 @@ CREATE VIEW pgc.pg_description AS
   UNION ALL SELECT attrelid, 1259, attnum, comment FROM pgc.attributes WHERE comment IS NOT NULL;
 CREATE VIEW pgc.pg_database AS
   SELECT
-    1::BIGINT AS oid,
+    -- Numbers below are the system's own databases, which pgAdmin hides.
+    16384::BIGINT AS oid,
     db AS datname,
     10::BIGINT AS datdba,
     6::INTEGER AS encoding,
@@ -235,7 +261,6 @@ CREATE VIEW pgc.pg_database AS
   FROM pgc.session_facts;
 CREATE VIEW pgc.pg_roles AS
   SELECT
-    10::BIGINT AS oid,
     username AS rolname,
     true AS rolsuper,
     true AS rolinherit,
@@ -247,24 +272,13 @@ CREATE VIEW pgc.pg_roles AS
     '********' AS rolpassword,
     NULL::TIMESTAMPTZ AS rolvaliduntil,
     true AS rolbypassrls,
-    NULL::VARCHAR[] AS rolconfig
+    NULL::VARCHAR[] AS rolconfig,
+    10::BIGINT AS oid
   FROM pgc.session_facts;
 CREATE VIEW pgc.pg_authid AS
-  SELECT
-    10::BIGINT AS oid,
-    username AS rolname,
-    true AS rolsuper,
-    true AS rolinherit,
-    false AS rolcreaterole,
-    false AS rolcreatedb,
-    true AS rolcanlogin,
-    false AS rolreplication,
-    -1::INTEGER AS rolconnlimit,
-    '********' AS rolpassword,
-    NULL::TIMESTAMPTZ AS rolvaliduntil,
-    true AS rolbypassrls,
-    NULL::VARCHAR[] AS rolconfig
-  FROM pgc.session_facts;
+  SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit,
+    rolpassword, rolvaliduntil
+  FROM pgc.pg_roles;
 CREATE VIEW pgc.pg_user AS
   SELECT
     username AS usename,
@@ -311,7 +325,7 @@ CREATE VIEW pgc.pg_indexes AS
     c.relname || '_pkey' AS indexname,
     NULL::VARCHAR AS tablespace,
     'PRIMARY KEY' AS indexdef
-  FROM pgc.keys AS k JOIN pgc.pg_class AS c ON c.oid = k.attrelid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
+  FROM pgc.table_keys AS k JOIN pgc.pg_class AS c ON c.oid = k.attrelid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
 CREATE VIEW pgc.pg_settings AS
   SELECT
     name,
@@ -331,10 +345,7 @@ CREATE VIEW pgc.pg_settings AS
     NULL::VARCHAR AS sourcefile,
     NULL::INTEGER AS sourceline,
     false AS pending_restart
-  FROM (VALUES ('server_version', '16.4'), ('server_version_num', '160004'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
-    ('max_index_keys', '32'), ('max_identifier_length', '63'), ('standard_conforming_strings', 'on'), ('search_path', '"$user", public'),
-    ('TimeZone', 'UTC'), ('DateStyle', 'ISO, MDY'), ('is_superuser', 'off'), ('transaction_isolation', 'repeatable read'),
-    ('default_transaction_isolation', 'repeatable read'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('ssl', 'off')) AS v(name, setting);
+  FROM pgc.settings;
 CREATE VIEW pgc.pg_collation AS
   SELECT
     oid,
@@ -370,9 +381,29 @@ CREATE VIEW pgc.pg_tablespace AS
     NULL::VARCHAR[] AS spcacl,
     NULL::VARCHAR[] AS spcoptions
   FROM (SELECT 1);
+CREATE MACRO pgc.duckdb_type_oid(t) AS coalesce((
+  SELECT min(z_oid) FROM pgc.z_types WHERE z_name = CASE replace(t, '[]', '')
+    WHEN 'BIGINT' THEN 'int8' WHEN 'INTEGER' THEN 'int4' WHEN 'SMALLINT' THEN 'int2' WHEN 'TINYINT' THEN 'int2'
+    WHEN 'UBIGINT' THEN 'numeric' WHEN 'HUGEINT' THEN 'numeric' WHEN 'UHUGEINT' THEN 'numeric' WHEN 'UINTEGER' THEN 'int8'
+    WHEN 'DOUBLE' THEN 'float8' WHEN 'FLOAT' THEN 'float4' WHEN 'BOOLEAN' THEN 'bool' WHEN 'BLOB' THEN 'bytea'
+    WHEN 'TIMESTAMP WITH TIME ZONE' THEN 'timestamptz' WHEN 'DECIMAL' THEN 'numeric' WHEN 'BIT' THEN 'varbit'
+    ELSE lower(replace(t, '[]', '')) END), 25);
+-- One of each name: DuckDB's functions take many combinations of types.
+CREATE TABLE pgc.functions AS
+  SELECT row_number() OVER (ORDER BY function_name) + 60000 AS oid, * FROM (
+    SELECT DISTINCT ON (function_name) function_name, function_type, parameters, coalesce(return_type, 'VARCHAR') AS return_type,
+      list_transform(parameter_types, p -> coalesce(p, 'VARCHAR')) AS parameter_types, varargs IS NOT NULL AS is_variadic,
+      has_side_effects
+    FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate') AND function_name SIMILAR TO '[a-z_0-9]+'
+    ORDER BY function_name, len(parameters), return_type);
+CREATE VIEW pgc.z_functions AS
+  SELECT oid AS z_oid, function_name AS z_name, return_type AS z_result,
+    concat_ws(', ', nullif(array_to_string(list_transform(list_zip(parameters, parameter_types), p -> p[1] || ' ' || lower(p[2])), ', '), ''),
+      CASE WHEN is_variadic THEN 'VARIADIC "any"' END) AS z_arguments
+  FROM pgc.functions;
 CREATE VIEW pgc.pg_proc AS
   SELECT
-    row_number() OVER () + 60000 AS oid,
+    oid,
     function_name AS proname,
     11::BIGINT AS pronamespace,
     10::BIGINT AS proowner,
@@ -380,18 +411,18 @@ CREATE VIEW pgc.pg_proc AS
     1::FLOAT AS procost,
     0::FLOAT AS prorows,
     0::BIGINT AS provariadic,
-    0::BIGINT AS prosupport,
+    '-' AS prosupport,
     CASE function_type WHEN 'aggregate' THEN 'a' ELSE 'f' END AS prokind,
     false AS prosecdef,
     false AS proleakproof,
     false AS proisstrict,
     false AS proretset,
-    'i' AS provolatile,
+    CASE WHEN has_side_effects THEN 'v' ELSE 'i' END AS provolatile,
     's' AS proparallel,
     len(parameters)::SMALLINT AS pronargs,
     0::SMALLINT AS pronargdefaults,
-    25::BIGINT AS prorettype,
-    list_transform(parameters, p -> 25::BIGINT) AS proargtypes,
+    pgc.duckdb_type_oid(return_type) AS prorettype,
+    list_transform(parameters, p -> 25::BIGINT)::pgc.oidvector AS proargtypes,
     NULL::BIGINT[] AS proallargtypes,
     NULL::VARCHAR[] AS proargmodes,
     parameters AS proargnames,
@@ -402,261 +433,305 @@ CREATE VIEW pgc.pg_proc AS
     NULL::VARCHAR AS prosqlbody,
     NULL::VARCHAR[] AS proconfig,
     NULL::VARCHAR[] AS proacl
-  FROM (SELECT DISTINCT ON (function_name) function_name, function_type, parameters FROM duckdb_functions()
-    WHERE function_type IN ('scalar', 'aggregate') AND function_name SIMILAR TO '[a-z_]+');
-CREATE VIEW pgc.pg_extension AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS extname, NULL::BIGINT AS extowner,
-  NULL::BIGINT AS extnamespace, NULL::BOOLEAN AS extrelocatable,
-  NULL::VARCHAR AS extversion, NULL::BIGINT[] AS extconfig, NULL::VARCHAR[] AS extcondition
-  WHERE false;
-CREATE VIEW pgc.pg_enum AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS enumtypid, NULL::FLOAT AS enumsortorder,
-  NULL::VARCHAR AS enumlabel
-  WHERE false;
-CREATE VIEW pgc.pg_range AS SELECT
-  NULL::BIGINT AS rngtypid, NULL::BIGINT AS rngsubtype, NULL::BIGINT AS rngmultitypid,
-  NULL::BIGINT AS rngcollation, NULL::BIGINT AS rngsubopc, NULL::VARCHAR AS rngcanonical,
-  NULL::VARCHAR AS rngsubdiff
-  WHERE false;
-CREATE VIEW pgc.pg_trigger AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS tgrelid, NULL::BIGINT AS tgparentid,
-  NULL::VARCHAR AS tgname, NULL::BIGINT AS tgfoid, NULL::SMALLINT AS tgtype,
-  NULL::VARCHAR AS tgenabled, NULL::BOOLEAN AS tgisinternal, NULL::BIGINT AS tgconstrrelid,
-  NULL::BIGINT AS tgconstrindid, NULL::BIGINT AS tgconstraint,
-  NULL::BOOLEAN AS tgdeferrable, NULL::BOOLEAN AS tginitdeferred,
-  NULL::SMALLINT AS tgnargs, NULL::SMALLINT[] AS tgattr, NULL::BLOB AS tgargs,
-  NULL::VARCHAR AS tgqual, NULL::VARCHAR AS tgoldtable, NULL::VARCHAR AS tgnewtable
-  WHERE false;
-CREATE VIEW pgc.pg_policy AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS polname, NULL::BIGINT AS polrelid,
-  NULL::VARCHAR AS polcmd, NULL::BOOLEAN AS polpermissive, NULL::BIGINT[] AS polroles,
-  NULL::VARCHAR AS polqual, NULL::VARCHAR AS polwithcheck
-  WHERE false;
-CREATE VIEW pgc.pg_publication AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS pubname, NULL::BIGINT AS pubowner,
-  NULL::BOOLEAN AS puballtables, NULL::BOOLEAN AS pubinsert, NULL::BOOLEAN AS pubupdate,
-  NULL::BOOLEAN AS pubdelete, NULL::BOOLEAN AS pubtruncate, NULL::BOOLEAN AS pubviaroot
-  WHERE false;
-CREATE VIEW pgc.pg_publication_rel AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS prpubid, NULL::BIGINT AS prrelid,
-  NULL::VARCHAR AS prqual, NULL::SMALLINT[] AS prattrs
-  WHERE false;
-CREATE VIEW pgc.pg_publication_namespace AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS pnpubid, NULL::BIGINT AS pnnspid
-  WHERE false;
-CREATE VIEW pgc.pg_inherits AS SELECT
-  NULL::BIGINT AS inhrelid, NULL::BIGINT AS inhparent, NULL::INTEGER AS inhseqno,
-  NULL::BOOLEAN AS inhdetachpending
-  WHERE false;
-CREATE VIEW pgc.pg_partitioned_table AS SELECT
-  NULL::BIGINT AS partrelid, NULL::VARCHAR AS partstrat, NULL::SMALLINT AS partnatts,
-  NULL::BIGINT AS partdefid, NULL::SMALLINT[] AS partattrs, NULL::BIGINT[] AS partclass,
-  NULL::BIGINT[] AS partcollation, NULL::VARCHAR AS partexprs
-  WHERE false;
-CREATE VIEW pgc.pg_foreign_table AS SELECT
-  NULL::BIGINT AS ftrelid, NULL::BIGINT AS ftserver, NULL::VARCHAR[] AS ftoptions
-  WHERE false;
-CREATE VIEW pgc.pg_foreign_server AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS srvname, NULL::BIGINT AS srvowner,
-  NULL::BIGINT AS srvfdw, NULL::VARCHAR AS srvtype, NULL::VARCHAR AS srvversion,
-  NULL::VARCHAR[] AS srvacl, NULL::VARCHAR[] AS srvoptions
-  WHERE false;
-CREATE VIEW pgc.pg_foreign_data_wrapper AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS fdwname, NULL::BIGINT AS fdwowner,
-  NULL::BIGINT AS fdwhandler, NULL::BIGINT AS fdwvalidator, NULL::VARCHAR[] AS fdwacl,
-  NULL::VARCHAR[] AS fdwoptions
-  WHERE false;
-CREATE VIEW pgc.pg_depend AS SELECT
-  NULL::BIGINT AS classid, NULL::BIGINT AS objid, NULL::INTEGER AS objsubid,
-  NULL::BIGINT AS refclassid, NULL::BIGINT AS refobjid, NULL::INTEGER AS refobjsubid,
-  NULL::VARCHAR AS deptype
-  WHERE false;
-CREATE VIEW pgc.pg_sequence AS SELECT
-  NULL::BIGINT AS seqrelid, NULL::BIGINT AS seqtypid, NULL::BIGINT AS seqstart,
-  NULL::BIGINT AS seqincrement, NULL::BIGINT AS seqmax, NULL::BIGINT AS seqmin,
-  NULL::BIGINT AS seqcache, NULL::BOOLEAN AS seqcycle
-  WHERE false;
-CREATE VIEW pgc.pg_sequences AS SELECT
-  NULL::VARCHAR AS schemaname, NULL::VARCHAR AS sequencename,
-  NULL::VARCHAR AS sequenceowner, NULL::VARCHAR AS data_type, NULL::BIGINT AS start_value,
-  NULL::BIGINT AS min_value, NULL::BIGINT AS max_value, NULL::BIGINT AS increment_by,
-  NULL::BOOLEAN AS cycle, NULL::BIGINT AS cache_size, NULL::BIGINT AS last_value
-  WHERE false;
-CREATE VIEW pgc.pg_rewrite AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS rulename, NULL::BIGINT AS ev_class,
-  NULL::VARCHAR AS ev_type, NULL::VARCHAR AS ev_enabled, NULL::BOOLEAN AS is_instead,
-  NULL::VARCHAR AS ev_qual, NULL::VARCHAR AS ev_action
-  WHERE false;
-CREATE VIEW pgc.pg_rules AS SELECT
-  NULL::VARCHAR AS schemaname, NULL::VARCHAR AS tablename, NULL::VARCHAR AS rulename,
-  NULL::VARCHAR AS definition
-  WHERE false;
-CREATE VIEW pgc.pg_matviews AS SELECT
-  NULL::VARCHAR AS schemaname, NULL::VARCHAR AS matviewname, NULL::VARCHAR AS matviewowner,
-  NULL::VARCHAR AS tablespace, NULL::BOOLEAN AS hasindexes, NULL::BOOLEAN AS ispopulated,
-  NULL::VARCHAR AS definition
-  WHERE false;
-CREATE VIEW pgc.pg_opclass AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS opcmethod, NULL::VARCHAR AS opcname,
-  NULL::BIGINT AS opcnamespace, NULL::BIGINT AS opcowner, NULL::BIGINT AS opcfamily,
-  NULL::BIGINT AS opcintype, NULL::BOOLEAN AS opcdefault, NULL::BIGINT AS opckeytype
-  WHERE false;
-CREATE VIEW pgc.pg_operator AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS oprname, NULL::BIGINT AS oprnamespace,
-  NULL::BIGINT AS oprowner, NULL::VARCHAR AS oprkind, NULL::BOOLEAN AS oprcanmerge,
-  NULL::BOOLEAN AS oprcanhash, NULL::BIGINT AS oprleft, NULL::BIGINT AS oprright,
-  NULL::BIGINT AS oprresult, NULL::BIGINT AS oprcom, NULL::BIGINT AS oprnegate,
-  NULL::VARCHAR AS oprcode, NULL::VARCHAR AS oprrest, NULL::VARCHAR AS oprjoin
-  WHERE false;
-CREATE VIEW pgc.pg_cast AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS castsource, NULL::BIGINT AS casttarget,
-  NULL::BIGINT AS castfunc, NULL::VARCHAR AS castcontext, NULL::VARCHAR AS castmethod
-  WHERE false;
-CREATE VIEW pgc.pg_aggregate AS SELECT
-  NULL::BIGINT AS aggfnoid, NULL::VARCHAR AS aggkind, NULL::SMALLINT AS aggnumdirectargs,
-  NULL::VARCHAR AS aggtransfn
-  WHERE false;
-CREATE VIEW pgc.pg_statistic_ext AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS stxrelid, NULL::VARCHAR AS stxname,
-  NULL::BIGINT AS stxnamespace, NULL::BIGINT AS stxowner, NULL::INTEGER AS stxstattarget,
-  NULL::SMALLINT[] AS stxkeys, NULL::VARCHAR[] AS stxkind, NULL::VARCHAR AS stxexprs
-  WHERE false;
-CREATE VIEW pgc.pg_stats AS SELECT
-  NULL::VARCHAR AS schemaname, NULL::VARCHAR AS tablename, NULL::VARCHAR AS attname,
-  NULL::BOOLEAN AS inherited, NULL::FLOAT AS null_frac, NULL::INTEGER AS avg_width,
-  NULL::FLOAT AS n_distinct
-  WHERE false;
-CREATE VIEW pgc.pg_event_trigger AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS evtname, NULL::VARCHAR AS evtevent,
-  NULL::BIGINT AS evtowner, NULL::BIGINT AS evtfoid, NULL::VARCHAR AS evtenabled,
-  NULL::VARCHAR[] AS evttags
-  WHERE false;
-CREATE VIEW pgc.pg_auth_members AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS roleid, NULL::BIGINT AS member,
-  NULL::BIGINT AS grantor, NULL::BOOLEAN AS admin_option, NULL::BOOLEAN AS inherit_option,
-  NULL::BOOLEAN AS set_option
-  WHERE false;
-CREATE VIEW pgc.pg_db_role_setting AS SELECT
-  NULL::BIGINT AS setdatabase, NULL::BIGINT AS setrole, NULL::VARCHAR[] AS setconfig
-  WHERE false;
-CREATE VIEW pgc.pg_shdescription AS SELECT
-  NULL::BIGINT AS objoid, NULL::BIGINT AS classoid, NULL::VARCHAR AS description
-  WHERE false;
-CREATE VIEW pgc.pg_seclabel AS SELECT
-  NULL::BIGINT AS objoid, NULL::BIGINT AS classoid, NULL::INTEGER AS objsubid,
-  NULL::VARCHAR AS provider, NULL::VARCHAR AS label
-  WHERE false;
-CREATE VIEW pgc.pg_default_acl AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS defaclrole, NULL::BIGINT AS defaclnamespace,
-  NULL::VARCHAR AS defaclobjtype, NULL::VARCHAR[] AS defaclacl
-  WHERE false;
-CREATE VIEW pgc.pg_conversion AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS conname, NULL::BIGINT AS connamespace,
-  NULL::BIGINT AS conowner, NULL::INTEGER AS conforencoding,
-  NULL::INTEGER AS contoencoding, NULL::VARCHAR AS conproc, NULL::BOOLEAN AS condefault
-  WHERE false;
-CREATE VIEW pgc.pg_ts_config AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS cfgname, NULL::BIGINT AS cfgnamespace,
-  NULL::BIGINT AS cfgowner, NULL::BIGINT AS cfgparser
-  WHERE false;
-CREATE VIEW pgc.pg_locks AS SELECT
-  NULL::VARCHAR AS locktype, NULL::BIGINT AS database, NULL::BIGINT AS relation,
-  NULL::INTEGER AS pid, NULL::VARCHAR AS mode, NULL::BOOLEAN AS granted
-  WHERE false;
-CREATE VIEW pgc.pg_stat_activity AS SELECT
-  NULL::BIGINT AS datid, NULL::VARCHAR AS datname, NULL::INTEGER AS pid,
-  NULL::BIGINT AS usesysid, NULL::VARCHAR AS usename, NULL::VARCHAR AS application_name,
-  NULL::VARCHAR AS client_addr, NULL::TIMESTAMPTZ AS backend_start,
-  NULL::TIMESTAMPTZ AS xact_start, NULL::TIMESTAMPTZ AS query_start,
-  NULL::TIMESTAMPTZ AS state_change, NULL::VARCHAR AS state, NULL::VARCHAR AS query,
-  NULL::VARCHAR AS backend_type
-  WHERE false;
-CREATE VIEW pgc.pg_stat_user_tables AS SELECT
-  NULL::BIGINT AS relid, NULL::VARCHAR AS schemaname, NULL::VARCHAR AS relname,
-  NULL::BIGINT AS seq_scan, NULL::BIGINT AS idx_scan, NULL::BIGINT AS n_live_tup,
-  NULL::BIGINT AS n_dead_tup, NULL::TIMESTAMPTZ AS last_vacuum,
-  NULL::TIMESTAMPTZ AS last_analyze
-  WHERE false;
-CREATE VIEW pgc.pg_statio_user_tables AS SELECT
-  NULL::BIGINT AS relid, NULL::VARCHAR AS schemaname, NULL::VARCHAR AS relname,
-  NULL::BIGINT AS heap_blks_read, NULL::BIGINT AS heap_blks_hit
-  WHERE false;
-CREATE VIEW pgc.pg_prepared_xacts AS SELECT
-  NULL::BIGINT AS transaction, NULL::VARCHAR AS gid, NULL::TIMESTAMPTZ AS prepared,
-  NULL::VARCHAR AS owner, NULL::VARCHAR AS database
-  WHERE false;
-CREATE VIEW pgc.pg_timezone_names AS SELECT
-  NULL::VARCHAR AS name, NULL::VARCHAR AS abbrev, NULL::INTERVAL AS utc_offset,
-  NULL::BOOLEAN AS is_dst
-  WHERE false;
-CREATE VIEW pgc.pg_available_extensions AS SELECT
-  NULL::VARCHAR AS name, NULL::VARCHAR AS default_version,
-  NULL::VARCHAR AS installed_version, NULL::VARCHAR AS comment
-  WHERE false;
-CREATE VIEW pgc.pg_largeobject_metadata AS SELECT
-  NULL::BIGINT AS oid, NULL::BIGINT AS lomowner, NULL::VARCHAR[] AS lomacl
-  WHERE false;
-CREATE VIEW pgc.pg_subscription AS SELECT
-  NULL::BIGINT AS oid, NULL::VARCHAR AS subname, NULL::BIGINT AS subowner
-  WHERE false;
-CREATE VIEW pgc.pg_init_privs AS SELECT
-  NULL::BIGINT AS objoid, NULL::BIGINT AS classoid, NULL::INTEGER AS objsubid,
-  NULL::VARCHAR AS privtype, NULL::VARCHAR[] AS initprivs
-  WHERE false;
+  FROM pgc.functions;
+
+-- Relations that are always empty, with PostgreSQL's columns.
+CREATE TABLE pgc.pg_aggregate (aggfnoid VARCHAR, aggkind VARCHAR, aggnumdirectargs SMALLINT, aggtransfn VARCHAR, aggfinalfn
+  VARCHAR, aggcombinefn VARCHAR, aggserialfn VARCHAR, aggdeserialfn VARCHAR, aggmtransfn VARCHAR, aggminvtransfn VARCHAR,
+  aggmfinalfn VARCHAR, aggfinalextra BOOLEAN, aggmfinalextra BOOLEAN, aggfinalmodify VARCHAR, aggmfinalmodify VARCHAR,
+  aggsortop BIGINT, aggtranstype BIGINT, aggtransspace INTEGER, aggmtranstype BIGINT, aggmtransspace INTEGER, agginitval
+  VARCHAR, aggminitval VARCHAR);
+CREATE TABLE pgc.pg_amop (oid BIGINT, amopfamily BIGINT, amoplefttype BIGINT, amoprighttype BIGINT, amopstrategy SMALLINT,
+  amoppurpose VARCHAR, amopopr BIGINT, amopmethod BIGINT, amopsortfamily BIGINT);
+CREATE TABLE pgc.pg_amproc (oid BIGINT, amprocfamily BIGINT, amproclefttype BIGINT, amprocrighttype BIGINT, amprocnum
+  SMALLINT, amproc VARCHAR);
+CREATE TABLE pgc.pg_auth_members (oid BIGINT, roleid BIGINT, member BIGINT, "grantor" BIGINT, admin_option BOOLEAN,
+  inherit_option BOOLEAN, set_option BOOLEAN);
+CREATE TABLE pgc.pg_available_extension_versions (name VARCHAR, version VARCHAR, installed BOOLEAN, superuser BOOLEAN,
+  trusted BOOLEAN, relocatable BOOLEAN, schema VARCHAR, requires VARCHAR[], comment VARCHAR);
+CREATE TABLE pgc.pg_available_extensions (name VARCHAR, default_version VARCHAR, installed_version VARCHAR, comment VARCHAR);
+CREATE TABLE pgc.pg_cast (oid BIGINT, castsource BIGINT, casttarget BIGINT, castfunc BIGINT, castcontext VARCHAR, castmethod
+  VARCHAR);
+CREATE TABLE pgc.pg_conversion (oid BIGINT, conname VARCHAR, connamespace BIGINT, conowner BIGINT, conforencoding INTEGER,
+  contoencoding INTEGER, conproc VARCHAR, condefault BOOLEAN);
+CREATE TABLE pgc.pg_cursors (name VARCHAR, statement VARCHAR, is_holdable BOOLEAN, is_binary BOOLEAN, is_scrollable BOOLEAN,
+  creation_time TIMESTAMPTZ);
+CREATE TABLE pgc.pg_db_role_setting (setdatabase BIGINT, setrole BIGINT, setconfig VARCHAR[]);
+CREATE TABLE pgc.pg_default_acl (oid BIGINT, defaclrole BIGINT, defaclnamespace BIGINT, defaclobjtype VARCHAR, defaclacl
+  VARCHAR[]);
+CREATE TABLE pgc.pg_depend (classid BIGINT, objid BIGINT, objsubid INTEGER, refclassid BIGINT, refobjid BIGINT, refobjsubid
+  INTEGER, deptype VARCHAR);
+CREATE TABLE pgc.pg_enum (oid BIGINT, enumtypid BIGINT, enumsortorder FLOAT, enumlabel VARCHAR);
+CREATE TABLE pgc.pg_event_trigger (oid BIGINT, evtname VARCHAR, evtevent VARCHAR, evtowner BIGINT, evtfoid BIGINT, evtenabled
+  VARCHAR, evttags VARCHAR[]);
+CREATE TABLE pgc.pg_extension (oid BIGINT, extname VARCHAR, extowner BIGINT, extnamespace BIGINT, extrelocatable BOOLEAN,
+  extversion VARCHAR, extconfig BIGINT[], extcondition VARCHAR[]);
+CREATE TABLE pgc.pg_foreign_data_wrapper (oid BIGINT, fdwname VARCHAR, fdwowner BIGINT, fdwhandler BIGINT, fdwvalidator
+  BIGINT, fdwacl VARCHAR[], fdwoptions VARCHAR[]);
+CREATE TABLE pgc.pg_foreign_server (oid BIGINT, srvname VARCHAR, srvowner BIGINT, srvfdw BIGINT, srvtype VARCHAR, srvversion
+  VARCHAR, srvacl VARCHAR[], srvoptions VARCHAR[]);
+CREATE TABLE pgc.pg_foreign_table (ftrelid BIGINT, ftserver BIGINT, ftoptions VARCHAR[]);
+CREATE TABLE pgc.pg_group (groname VARCHAR, grosysid BIGINT, grolist BIGINT[]);
+CREATE TABLE pgc.pg_inherits (inhrelid BIGINT, inhparent BIGINT, inhseqno INTEGER, inhdetachpending BOOLEAN);
+CREATE TABLE pgc.pg_init_privs (objoid BIGINT, classoid BIGINT, objsubid INTEGER, privtype VARCHAR, initprivs VARCHAR[]);
+CREATE TABLE pgc.pg_largeobject_metadata (oid BIGINT, lomowner BIGINT, lomacl VARCHAR[]);
+CREATE TABLE pgc.pg_locks (locktype VARCHAR, database BIGINT, relation BIGINT, page INTEGER, tuple SMALLINT, virtualxid
+  VARCHAR, transactionid BIGINT, classid BIGINT, objid BIGINT, objsubid SMALLINT, virtualtransaction VARCHAR, pid INTEGER, mode
+  VARCHAR, granted BOOLEAN, fastpath BOOLEAN, waitstart TIMESTAMPTZ);
+CREATE TABLE pgc.pg_matviews (schemaname VARCHAR, matviewname VARCHAR, matviewowner VARCHAR, tablespace VARCHAR, hasindexes
+  BOOLEAN, ispopulated BOOLEAN, definition VARCHAR);
+CREATE TABLE pgc.pg_opclass (oid BIGINT, opcmethod BIGINT, opcname VARCHAR, opcnamespace BIGINT, opcowner BIGINT, opcfamily
+  BIGINT, opcintype BIGINT, opcdefault BOOLEAN, opckeytype BIGINT);
+CREATE TABLE pgc.pg_operator (oid BIGINT, oprname VARCHAR, oprnamespace BIGINT, oprowner BIGINT, oprkind VARCHAR, oprcanmerge
+  BOOLEAN, oprcanhash BOOLEAN, oprleft BIGINT, oprright BIGINT, oprresult BIGINT, oprcom BIGINT, oprnegate BIGINT, oprcode
+  VARCHAR, oprrest VARCHAR, oprjoin VARCHAR);
+CREATE TABLE pgc.pg_opfamily (oid BIGINT, opfmethod BIGINT, opfname VARCHAR, opfnamespace BIGINT, opfowner BIGINT);
+CREATE TABLE pgc.pg_parameter_acl (oid BIGINT, parname VARCHAR, paracl VARCHAR[]);
+CREATE TABLE pgc.pg_partitioned_table (partrelid BIGINT, partstrat VARCHAR, partnatts SMALLINT, partdefid BIGINT, partattrs
+  SMALLINT[], partclass BIGINT[], partcollation BIGINT[], partexprs VARCHAR);
+CREATE TABLE pgc.pg_policies (schemaname VARCHAR, tablename VARCHAR, policyname VARCHAR, permissive VARCHAR, roles VARCHAR[],
+  cmd VARCHAR, qual VARCHAR, with_check VARCHAR);
+CREATE TABLE pgc.pg_policy (oid BIGINT, polname VARCHAR, polrelid BIGINT, polcmd VARCHAR, polpermissive BOOLEAN, polroles
+  BIGINT[], polqual VARCHAR, polwithcheck VARCHAR);
+CREATE TABLE pgc.pg_prepared_statements (name VARCHAR, statement VARCHAR, prepare_time TIMESTAMPTZ, parameter_types BIGINT[],
+  from_sql BOOLEAN, generic_plans BIGINT, custom_plans BIGINT, result_types BIGINT[]);
+CREATE TABLE pgc.pg_prepared_xacts (transaction BIGINT, gid VARCHAR, prepared TIMESTAMPTZ, owner VARCHAR, database VARCHAR);
+CREATE TABLE pgc.pg_publication (oid BIGINT, pubname VARCHAR, pubowner BIGINT, puballtables BOOLEAN, pubinsert BOOLEAN,
+  pubupdate BOOLEAN, pubdelete BOOLEAN, pubtruncate BOOLEAN, pubviaroot BOOLEAN);
+CREATE TABLE pgc.pg_publication_namespace (oid BIGINT, pnpubid BIGINT, pnnspid BIGINT);
+CREATE TABLE pgc.pg_publication_rel (oid BIGINT, prpubid BIGINT, prrelid BIGINT, prqual VARCHAR, prattrs SMALLINT[]);
+CREATE TABLE pgc.pg_publication_tables (pubname VARCHAR, schemaname VARCHAR, tablename VARCHAR, attnames VARCHAR[], rowfilter
+  VARCHAR);
+CREATE TABLE pgc.pg_range (rngtypid BIGINT, rngsubtype BIGINT, rngmultitypid BIGINT, rngcollation BIGINT, rngsubopc BIGINT,
+  rngcanonical VARCHAR, rngsubdiff VARCHAR);
+CREATE TABLE pgc.pg_replication_origin (roident BIGINT, roname VARCHAR);
+CREATE TABLE pgc.pg_replication_origin_status (local_id BIGINT, external_id VARCHAR, remote_lsn VARCHAR, local_lsn VARCHAR);
+CREATE TABLE pgc.pg_replication_slots (slot_name VARCHAR, plugin VARCHAR, slot_type VARCHAR, datoid BIGINT, database VARCHAR,
+  temporary BOOLEAN, active BOOLEAN, active_pid INTEGER, xmin BIGINT, catalog_xmin BIGINT, restart_lsn VARCHAR,
+  confirmed_flush_lsn VARCHAR, wal_status VARCHAR, safe_wal_size BIGINT, two_phase BOOLEAN);
+CREATE TABLE pgc.pg_rewrite (oid BIGINT, rulename VARCHAR, ev_class BIGINT, ev_type VARCHAR, ev_enabled VARCHAR, is_instead
+  BOOLEAN, ev_qual VARCHAR, ev_action VARCHAR);
+CREATE TABLE pgc.pg_rules (schemaname VARCHAR, tablename VARCHAR, rulename VARCHAR, definition VARCHAR);
+CREATE TABLE pgc.pg_seclabel (objoid BIGINT, classoid BIGINT, objsubid INTEGER, provider VARCHAR, label VARCHAR);
+CREATE TABLE pgc.pg_seclabels (objoid BIGINT, classoid BIGINT, objsubid INTEGER, objtype VARCHAR, objnamespace BIGINT,
+  objname VARCHAR, provider VARCHAR, label VARCHAR);
+CREATE TABLE pgc.pg_sequence (seqrelid BIGINT, seqtypid BIGINT, seqstart BIGINT, seqincrement BIGINT, seqmax BIGINT, seqmin
+  BIGINT, seqcache BIGINT, seqcycle BOOLEAN);
+CREATE TABLE pgc.pg_sequences (schemaname VARCHAR, sequencename VARCHAR, sequenceowner VARCHAR, data_type BIGINT, start_value
+  BIGINT, min_value BIGINT, max_value BIGINT, increment_by BIGINT, cycle BOOLEAN, cache_size BIGINT, last_value BIGINT);
+CREATE TABLE pgc.pg_shadow (usename VARCHAR, usesysid BIGINT, usecreatedb BOOLEAN, usesuper BOOLEAN, userepl BOOLEAN,
+  usebypassrls BOOLEAN, passwd VARCHAR, valuntil TIMESTAMPTZ, useconfig VARCHAR[]);
+CREATE TABLE pgc.pg_shdepend (dbid BIGINT, classid BIGINT, objid BIGINT, objsubid INTEGER, refclassid BIGINT, refobjid
+  BIGINT, deptype VARCHAR);
+CREATE TABLE pgc.pg_shdescription (objoid BIGINT, classoid BIGINT, description VARCHAR);
+CREATE TABLE pgc.pg_shseclabel (objoid BIGINT, classoid BIGINT, provider VARCHAR, label VARCHAR);
+CREATE TABLE pgc.pg_stat_activity (datid BIGINT, datname VARCHAR, pid INTEGER, leader_pid INTEGER, usesysid BIGINT, usename
+  VARCHAR, application_name VARCHAR, client_addr VARCHAR, client_hostname VARCHAR, client_port INTEGER, backend_start
+  TIMESTAMPTZ, xact_start TIMESTAMPTZ, query_start TIMESTAMPTZ, state_change TIMESTAMPTZ, wait_event_type VARCHAR, wait_event
+  VARCHAR, state VARCHAR, backend_xid BIGINT, backend_xmin BIGINT, query_id BIGINT, query VARCHAR, backend_type VARCHAR);
+CREATE TABLE pgc.pg_stat_all_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_scan BIGINT, idx_tup_read BIGINT, idx_tup_fetch BIGINT, last_idx_scan TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_all_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read BIGINT,
+  idx_scan BIGINT, idx_tup_fetch BIGINT, n_tup_ins BIGINT, n_tup_upd BIGINT, n_tup_del BIGINT, n_tup_hot_upd BIGINT, n_live_tup
+  BIGINT, n_dead_tup BIGINT, n_mod_since_analyze BIGINT, n_ins_since_vacuum BIGINT, last_vacuum TIMESTAMPTZ, last_autovacuum
+  TIMESTAMPTZ, last_analyze TIMESTAMPTZ, last_autoanalyze TIMESTAMPTZ, vacuum_count BIGINT, autovacuum_count BIGINT,
+  analyze_count BIGINT, autoanalyze_count BIGINT, last_seq_scan TIMESTAMPTZ, last_idx_scan TIMESTAMPTZ, n_tup_newpage_upd
+  BIGINT);
+CREATE TABLE pgc.pg_stat_archiver (archived_count BIGINT, last_archived_wal VARCHAR, last_archived_time TIMESTAMPTZ,
+  failed_count BIGINT, last_failed_wal VARCHAR, last_failed_time TIMESTAMPTZ, stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_bgwriter (checkpoints_timed BIGINT, checkpoints_req BIGINT, checkpoint_write_time DOUBLE,
+  checkpoint_sync_time DOUBLE, buffers_checkpoint BIGINT, buffers_clean BIGINT, maxwritten_clean BIGINT, buffers_backend
+  BIGINT, buffers_backend_fsync BIGINT, buffers_alloc BIGINT, stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_database (datid BIGINT, datname VARCHAR, numbackends INTEGER, xact_commit BIGINT, xact_rollback
+  BIGINT, blks_read BIGINT, blks_hit BIGINT, tup_returned BIGINT, tup_fetched BIGINT, tup_inserted BIGINT, tup_updated BIGINT,
+  tup_deleted BIGINT, conflicts BIGINT, temp_files BIGINT, temp_bytes BIGINT, deadlocks BIGINT, checksum_failures BIGINT,
+  checksum_last_failure TIMESTAMPTZ, blk_read_time DOUBLE, blk_write_time DOUBLE, session_time DOUBLE, active_time DOUBLE,
+  idle_in_transaction_time DOUBLE, sessions BIGINT, sessions_abandoned BIGINT, sessions_fatal BIGINT, sessions_killed BIGINT,
+  stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_database_conflicts (datid BIGINT, datname VARCHAR, confl_tablespace BIGINT, confl_lock BIGINT,
+  confl_snapshot BIGINT, confl_bufferpin BIGINT, confl_deadlock BIGINT);
+CREATE TABLE pgc.pg_stat_gssapi (pid INTEGER, gss_authenticated BOOLEAN, principal VARCHAR, encrypted BOOLEAN,
+  credentials_delegated BOOLEAN);
+CREATE TABLE pgc.pg_stat_progress_analyze (pid INTEGER, datid BIGINT, datname VARCHAR, relid BIGINT, phase VARCHAR,
+  sample_blks_total BIGINT, sample_blks_scanned BIGINT, ext_stats_total BIGINT, ext_stats_computed BIGINT, child_tables_total
+  BIGINT, child_tables_done BIGINT, current_child_table_relid BIGINT);
+CREATE TABLE pgc.pg_stat_progress_basebackup (pid INTEGER, phase VARCHAR, backup_total BIGINT, backup_streamed BIGINT,
+  tablespaces_total BIGINT, tablespaces_streamed BIGINT);
+CREATE TABLE pgc.pg_stat_progress_cluster (pid INTEGER, datid BIGINT, datname VARCHAR, relid BIGINT, command VARCHAR, phase
+  VARCHAR, cluster_index_relid BIGINT, heap_tuples_scanned BIGINT, heap_tuples_written BIGINT, heap_blks_total BIGINT,
+  heap_blks_scanned BIGINT, index_rebuild_count BIGINT);
+CREATE TABLE pgc.pg_stat_progress_copy (pid INTEGER, datid BIGINT, datname VARCHAR, relid BIGINT, command VARCHAR, type
+  VARCHAR, bytes_processed BIGINT, bytes_total BIGINT, tuples_processed BIGINT, tuples_excluded BIGINT);
+CREATE TABLE pgc.pg_stat_progress_create_index (pid INTEGER, datid BIGINT, datname VARCHAR, relid BIGINT, index_relid BIGINT,
+  command VARCHAR, phase VARCHAR, lockers_total BIGINT, lockers_done BIGINT, current_locker_pid BIGINT, blocks_total BIGINT,
+  blocks_done BIGINT, tuples_total BIGINT, tuples_done BIGINT, partitions_total BIGINT, partitions_done BIGINT);
+CREATE TABLE pgc.pg_stat_progress_vacuum (pid INTEGER, datid BIGINT, datname VARCHAR, relid BIGINT, phase VARCHAR,
+  heap_blks_total BIGINT, heap_blks_scanned BIGINT, heap_blks_vacuumed BIGINT, index_vacuum_count BIGINT, max_dead_tuples
+  BIGINT, num_dead_tuples BIGINT);
+CREATE TABLE pgc.pg_stat_replication (pid INTEGER, usesysid BIGINT, usename VARCHAR, application_name VARCHAR, client_addr
+  VARCHAR, client_hostname VARCHAR, client_port INTEGER, backend_start TIMESTAMPTZ, backend_xmin BIGINT, state VARCHAR,
+  sent_lsn VARCHAR, write_lsn VARCHAR, flush_lsn VARCHAR, replay_lsn VARCHAR, write_lag INTERVAL, flush_lag INTERVAL,
+  replay_lag INTERVAL, sync_priority INTEGER, sync_state VARCHAR, reply_time TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_replication_slots (slot_name VARCHAR, spill_txns BIGINT, spill_count BIGINT, spill_bytes BIGINT,
+  stream_txns BIGINT, stream_count BIGINT, stream_bytes BIGINT, total_txns BIGINT, total_bytes BIGINT, stats_reset
+  TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_slru (name VARCHAR, blks_zeroed BIGINT, blks_hit BIGINT, blks_read BIGINT, blks_written BIGINT,
+  blks_exists BIGINT, flushes BIGINT, truncates BIGINT, stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_ssl (pid INTEGER, ssl BOOLEAN, version VARCHAR, cipher VARCHAR, bits INTEGER, client_dn VARCHAR,
+  client_serial DOUBLE, issuer_dn VARCHAR);
+CREATE TABLE pgc.pg_stat_subscription (subid BIGINT, subname VARCHAR, pid INTEGER, relid BIGINT, received_lsn VARCHAR,
+  last_msg_send_time TIMESTAMPTZ, last_msg_receipt_time TIMESTAMPTZ, latest_end_lsn VARCHAR, latest_end_time TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_subscription_stats (subid BIGINT, subname VARCHAR, apply_error_count BIGINT, sync_error_count
+  BIGINT, stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_sys_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_scan BIGINT, idx_tup_read BIGINT, idx_tup_fetch BIGINT, last_idx_scan TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_sys_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read BIGINT,
+  idx_scan BIGINT, idx_tup_fetch BIGINT, n_tup_ins BIGINT, n_tup_upd BIGINT, n_tup_del BIGINT, n_tup_hot_upd BIGINT, n_live_tup
+  BIGINT, n_dead_tup BIGINT, n_mod_since_analyze BIGINT, n_ins_since_vacuum BIGINT, last_vacuum TIMESTAMPTZ, last_autovacuum
+  TIMESTAMPTZ, last_analyze TIMESTAMPTZ, last_autoanalyze TIMESTAMPTZ, vacuum_count BIGINT, autovacuum_count BIGINT,
+  analyze_count BIGINT, autoanalyze_count BIGINT, last_seq_scan TIMESTAMPTZ, last_idx_scan TIMESTAMPTZ, n_tup_newpage_upd
+  BIGINT);
+CREATE TABLE pgc.pg_stat_user_functions (funcid BIGINT, schemaname VARCHAR, funcname VARCHAR, calls BIGINT, total_time
+  DOUBLE, self_time DOUBLE);
+CREATE TABLE pgc.pg_stat_user_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_scan BIGINT, idx_tup_read BIGINT, idx_tup_fetch BIGINT, last_idx_scan TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_wal (wal_records BIGINT, wal_fpi BIGINT, wal_bytes DOUBLE, wal_buffers_full BIGINT, wal_write
+  BIGINT, wal_sync BIGINT, wal_write_time DOUBLE, wal_sync_time DOUBLE, stats_reset TIMESTAMPTZ);
+CREATE TABLE pgc.pg_stat_wal_receiver (pid INTEGER, status VARCHAR, receive_start_lsn VARCHAR, receive_start_tli INTEGER,
+  written_lsn VARCHAR, flushed_lsn VARCHAR, received_tli INTEGER, last_msg_send_time TIMESTAMPTZ, last_msg_receipt_time
+  TIMESTAMPTZ, latest_end_lsn VARCHAR, latest_end_time TIMESTAMPTZ, slot_name VARCHAR, sender_host VARCHAR, sender_port
+  INTEGER, conninfo VARCHAR);
+CREATE TABLE pgc.pg_stat_xact_all_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read
+  BIGINT, idx_scan BIGINT, idx_tup_fetch BIGINT, n_tup_ins BIGINT, n_tup_upd BIGINT, n_tup_del BIGINT, n_tup_hot_upd BIGINT);
+CREATE TABLE pgc.pg_stat_xact_sys_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read
+  BIGINT, idx_scan BIGINT, idx_tup_fetch BIGINT, n_tup_ins BIGINT, n_tup_upd BIGINT, n_tup_del BIGINT, n_tup_hot_upd BIGINT);
+CREATE TABLE pgc.pg_stat_xact_user_functions (funcid BIGINT, schemaname VARCHAR, funcname VARCHAR, calls BIGINT, total_time
+  DOUBLE, self_time DOUBLE);
+CREATE TABLE pgc.pg_stat_xact_user_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, seq_scan BIGINT, seq_tup_read
+  BIGINT, idx_scan BIGINT, idx_tup_fetch BIGINT, n_tup_ins BIGINT, n_tup_upd BIGINT, n_tup_del BIGINT, n_tup_hot_upd BIGINT);
+CREATE TABLE pgc.pg_statio_all_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_blks_read BIGINT, idx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statio_all_sequences (relid BIGINT, schemaname VARCHAR, relname VARCHAR, blks_read BIGINT, blks_hit
+  BIGINT);
+CREATE TABLE pgc.pg_statio_all_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, heap_blks_read BIGINT,
+  heap_blks_hit BIGINT, idx_blks_read BIGINT, idx_blks_hit BIGINT, toast_blks_read BIGINT, toast_blks_hit BIGINT,
+  tidx_blks_read BIGINT, tidx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statio_sys_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_blks_read BIGINT, idx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statio_sys_sequences (relid BIGINT, schemaname VARCHAR, relname VARCHAR, blks_read BIGINT, blks_hit
+  BIGINT);
+CREATE TABLE pgc.pg_statio_sys_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, heap_blks_read BIGINT,
+  heap_blks_hit BIGINT, idx_blks_read BIGINT, idx_blks_hit BIGINT, toast_blks_read BIGINT, toast_blks_hit BIGINT,
+  tidx_blks_read BIGINT, tidx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statio_user_indexes (relid BIGINT, indexrelid BIGINT, schemaname VARCHAR, relname VARCHAR, indexrelname
+  VARCHAR, idx_blks_read BIGINT, idx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statio_user_sequences (relid BIGINT, schemaname VARCHAR, relname VARCHAR, blks_read BIGINT, blks_hit
+  BIGINT);
+CREATE TABLE pgc.pg_statio_user_tables (relid BIGINT, schemaname VARCHAR, relname VARCHAR, heap_blks_read BIGINT,
+  heap_blks_hit BIGINT, idx_blks_read BIGINT, idx_blks_hit BIGINT, toast_blks_read BIGINT, toast_blks_hit BIGINT,
+  tidx_blks_read BIGINT, tidx_blks_hit BIGINT);
+CREATE TABLE pgc.pg_statistic_ext (oid BIGINT, stxrelid BIGINT, stxname VARCHAR, stxnamespace BIGINT, stxowner BIGINT,
+  stxstattarget INTEGER, stxkeys SMALLINT[], stxkind VARCHAR[], stxexprs VARCHAR);
+CREATE TABLE pgc.pg_statistic_ext_data (stxoid BIGINT, stxdinherit BOOLEAN, stxdndistinct VARCHAR, stxddependencies VARCHAR,
+  stxdmcv VARCHAR, stxdexpr VARCHAR[]);
+CREATE TABLE pgc.pg_stats (schemaname VARCHAR, tablename VARCHAR, attname VARCHAR, inherited BOOLEAN, null_frac FLOAT,
+  avg_width INTEGER, n_distinct FLOAT, most_common_vals VARCHAR[], most_common_freqs FLOAT[], histogram_bounds VARCHAR[],
+  correlation FLOAT, most_common_elems VARCHAR[], most_common_elem_freqs FLOAT[], elem_count_histogram FLOAT[]);
+CREATE TABLE pgc.pg_stats_ext (schemaname VARCHAR, tablename VARCHAR, statistics_schemaname VARCHAR, statistics_name VARCHAR,
+  statistics_owner VARCHAR, attnames VARCHAR[], exprs VARCHAR[], kinds VARCHAR[], inherited BOOLEAN, n_distinct VARCHAR,
+  dependencies VARCHAR, most_common_vals VARCHAR[], most_common_val_nulls BOOLEAN[], most_common_freqs DOUBLE[],
+  most_common_base_freqs DOUBLE[]);
+CREATE TABLE pgc.pg_stats_ext_exprs (schemaname VARCHAR, tablename VARCHAR, statistics_schemaname VARCHAR, statistics_name
+  VARCHAR, statistics_owner VARCHAR, expr VARCHAR, inherited BOOLEAN, null_frac FLOAT, avg_width INTEGER, n_distinct FLOAT,
+  most_common_vals VARCHAR[], most_common_freqs FLOAT[], histogram_bounds VARCHAR[], correlation FLOAT, most_common_elems
+  VARCHAR[], most_common_elem_freqs FLOAT[], elem_count_histogram FLOAT[]);
+CREATE TABLE pgc.pg_subscription (oid BIGINT, subdbid BIGINT, subskiplsn VARCHAR, subname VARCHAR, subowner BIGINT,
+  subenabled BOOLEAN, subbinary BOOLEAN, substream BOOLEAN, subtwophasestate VARCHAR, subdisableonerr BOOLEAN, subconninfo
+  VARCHAR, subslotname VARCHAR, subsynccommit VARCHAR, subpublications VARCHAR[], subpasswordrequired BOOLEAN, subrunasowner
+  BOOLEAN, suborigin VARCHAR);
+CREATE TABLE pgc.pg_subscription_rel (srsubid BIGINT, srrelid BIGINT, srsubstate VARCHAR, srsublsn VARCHAR);
+CREATE TABLE pgc.pg_timezone_abbrevs (abbrev VARCHAR, utc_offset INTERVAL, is_dst BOOLEAN);
+CREATE TABLE pgc.pg_timezone_names (name VARCHAR, abbrev VARCHAR, utc_offset INTERVAL, is_dst BOOLEAN);
+CREATE TABLE pgc.pg_transform (oid BIGINT, trftype BIGINT, trflang BIGINT, trffromsql VARCHAR, trftosql VARCHAR);
+CREATE TABLE pgc.pg_trigger (oid BIGINT, tgrelid BIGINT, tgparentid BIGINT, tgname VARCHAR, tgfoid BIGINT, tgtype SMALLINT,
+  tgenabled VARCHAR, tgisinternal BOOLEAN, tgconstrrelid BIGINT, tgconstrindid BIGINT, tgconstraint BIGINT, tgdeferrable
+  BOOLEAN, tginitdeferred BOOLEAN, tgnargs SMALLINT, tgattr SMALLINT[], tgargs BLOB, tgqual VARCHAR, tgoldtable VARCHAR,
+  tgnewtable VARCHAR);
+CREATE TABLE pgc.pg_ts_config (oid BIGINT, cfgname VARCHAR, cfgnamespace BIGINT, cfgowner BIGINT, cfgparser BIGINT);
+CREATE TABLE pgc.pg_ts_config_map (mapcfg BIGINT, maptokentype INTEGER, mapseqno INTEGER, mapdict BIGINT);
+CREATE TABLE pgc.pg_ts_dict (oid BIGINT, dictname VARCHAR, dictnamespace BIGINT, dictowner BIGINT, dicttemplate BIGINT,
+  dictinitoption VARCHAR);
+CREATE TABLE pgc.pg_ts_parser (oid BIGINT, prsname VARCHAR, prsnamespace BIGINT, prsstart VARCHAR, prstoken VARCHAR, prsend
+  VARCHAR, prsheadline VARCHAR, prslextype VARCHAR);
+CREATE TABLE pgc.pg_ts_template (oid BIGINT, tmplname VARCHAR, tmplnamespace BIGINT, tmplinit VARCHAR, tmpllexize VARCHAR);
+CREATE TABLE pgc.pg_user_mapping (oid BIGINT, umuser BIGINT, umserver BIGINT, umoptions VARCHAR[]);
+CREATE TABLE pgc.pg_user_mappings (umid BIGINT, srvid BIGINT, srvname VARCHAR, umuser BIGINT, usename VARCHAR, umoptions
+  VARCHAR[]);
+
+-- Only the numbers of rows are known.
+CREATE VIEW pgc.pg_stat_user_tables AS
+  SELECT r.oid AS relid, n.nspname AS schemaname, r.relname, e.* EXCLUDE (relid, schemaname, relname) REPLACE (r.rows AS n_live_tup)
+  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace LEFT JOIN pgc.pg_stat_all_tables AS e ON false
+  WHERE r.relkind = 'r' AND r.relnamespace NOT IN (11, 12);
 
 CREATE MACRO pgc.relation_oid(t) AS (
-  SELECT min(r.oid) FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
-  WHERE r.relname = regexp_replace(replace(t, '"', ''), '^.*\.', '')
-    AND (NOT contains(t, '.') OR n.nspname = regexp_extract(replace(t, '"', ''), '^(.*)\.', 1)));
+  SELECT arg_min(z_oid, z_rank) FROM pgc.z_relations
+  WHERE z_name = regexp_replace(replace(t, '"', ''), '^.*\.', '')
+    AND (NOT contains(t, '.') OR z_schema = regexp_extract(replace(t, '"', ''), '^(.*)\.', 1)));
 CREATE MACRO pgc.to_regclass(t) AS pgc.relation_oid(t);
 CREATE MACRO pgc.type_oid(t) AS (
-  SELECT min(oid) FROM pgc.types
-  WHERE regexp_replace(lower(t), '^pg_catalog\.', '') IN (typname, pgc.type_title(typname)));
+  SELECT min(z_oid) FROM pgc.z_types
+  WHERE regexp_replace(lower(t), '^pg_catalog\.', '') IN (z_name, pgc.type_title(z_name)));
 CREATE MACRO pgc.to_regtype(t) AS pgc.type_oid(t);
-CREATE MACRO pgc.namespace_oid(t) AS (SELECT min(oid) FROM pgc.namespaces WHERE nspname = t);
+CREATE MACRO pgc.namespace_oid(t) AS (SELECT min(z_oid) FROM pgc.z_schemas WHERE z_name = t);
 CREATE MACRO pgc.to_regnamespace(t) AS pgc.namespace_oid(t);
-CREATE MACRO pgc.to_regproc(t) AS NULL::VARCHAR;
-CREATE MACRO pgc.regclass_name(o) AS coalesce((SELECT min(relname) FROM pgc.relations WHERE oid = o), o::VARCHAR);
-CREATE MACRO pgc.regnamespace_name(o) AS (SELECT min(nspname) FROM pgc.namespaces WHERE oid = o);
-CREATE MACRO pgc.format_type(o, m) AS coalesce((
+CREATE MACRO pgc.to_regproc(t) AS (SELECT min(z_name) FROM pgc.z_functions WHERE z_name = lower(t));
+CREATE MACRO pgc.regclass_name(o) AS coalesce((SELECT min(z_name) FROM pgc.z_relations WHERE z_oid = o), o::VARCHAR);
+CREATE MACRO pgc.regnamespace_name(o) AS (SELECT min(z_name) FROM pgc.z_schemas WHERE z_oid = o);
+CREATE MACRO pgc.format_type(o, m) AS CASE WHEN o IS NULL THEN NULL ELSE coalesce((
   SELECT min(CASE
-    WHEN e.oid IS NOT NULL THEN pgc.type_title(e.typname) || '[]'
-    WHEN t.typname = 'numeric' AND m > 4 THEN concat('numeric(', (m - 4) >> 16, ',', (m - 4) & 65535, ')')
-    ELSE pgc.type_title(t.typname) END)
-  FROM pgc.types AS t LEFT JOIN pgc.types AS e ON e.typarray = t.oid WHERE t.oid = o), '-');
+    WHEN z_element IS NOT NULL THEN pgc.type_title(z_element) || '[]'
+    WHEN z_name = 'numeric' AND m > 4 THEN concat('numeric(', (m - 4) >> 16, ',', (m - 4) & 65535, ')')
+    ELSE pgc.type_title(z_name) END)
+  FROM pgc.z_types WHERE z_oid = o), '-') END;
 CREATE MACRO pgc.regtype_name(o) AS pgc.format_type(o, NULL);
-CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(username) FROM pgc.session_facts);
+CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(z_username) FROM pgc.z_facts);
 CREATE MACRO pgc.pg_get_expr(e, r) AS e, (e, r, p) AS e;
 CREATE MACRO pgc.pg_get_constraintdef(o) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o),
-  (o, p) AS (SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.keys WHERE attrelid + 2000000000 = o);
+    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o),
+  (o, p) AS (
+    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o);
 CREATE MACRO pgc.index_text(o) AS (
-    SELECT min(concat('CREATE UNIQUE INDEX ', r.relname, '_pkey ON ', n.nspname, '.', r.relname, ' USING btree (',
-      list_aggregate(k.names, 'string_agg', ', '), ')'))
-    FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
-    WHERE k.attrelid + 1000000000 = o);
+    SELECT min(concat('CREATE UNIQUE INDEX ', z_name, '_pkey ON ', z_schema, '.', z_name, ' USING btree (',
+      list_aggregate(z_keys, 'string_agg', ', '), ')'))
+    FROM pgc.z_relations WHERE z_oid + 1000000000 = o);
 CREATE MACRO pgc.pg_get_indexdef(o) AS pgc.index_text(o), (o, c, p) AS CASE c WHEN 0 THEN pgc.index_text(o)
-  ELSE (SELECT min(names[c]) FROM pgc.keys WHERE attrelid + 1000000000 = o) END;
+  ELSE (SELECT min(z_keys[c]) FROM pgc.z_relations WHERE z_oid + 1000000000 = o) END;
 CREATE MACRO pgc.pg_get_viewdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_ruledef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_triggerdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_function_sqlbody(o) AS NULL::VARCHAR;
-CREATE MACRO pgc.pg_get_functiondef(o) AS '';
-CREATE MACRO pgc.pg_get_function_result(o) AS 'text';
-CREATE MACRO pgc.pg_get_function_arguments(o) AS '';
-CREATE MACRO pgc.pg_get_function_identity_arguments(o) AS '';
+CREATE MACRO pgc.pg_get_function_result(o) AS (
+  SELECT min(pgc.format_type(pgc.duckdb_type_oid(z_result), -1)) FROM pgc.z_functions WHERE z_oid = o);
+CREATE MACRO pgc.pg_get_function_arguments(o) AS (SELECT min(z_arguments) FROM pgc.z_functions WHERE z_oid = o);
+CREATE MACRO pgc.pg_get_function_identity_arguments(o) AS pgc.pg_get_function_arguments(o);
+CREATE MACRO pgc.pg_get_functiondef(o) AS (
+  SELECT min(concat('CREATE OR REPLACE FUNCTION pg_catalog.', z_name, '(', z_arguments, ')', chr(10),
+    ' RETURNS ', pgc.format_type(pgc.duckdb_type_oid(z_result), -1), chr(10), ' LANGUAGE internal', chr(10),
+    'AS $function$', z_name, '$function$', chr(10))) FROM pgc.z_functions WHERE z_oid = o);
+CREATE MACRO pgc.function_name(t) AS regexp_replace(regexp_replace(lower(t), '\(.*\)$', ''), '^pg_catalog\.', '');
+CREATE MACRO pgc.function_oid(t) AS (SELECT min(z_oid) FROM pgc.z_functions WHERE z_name = t);
+CREATE MACRO pgc.role_oid(t) AS (SELECT min(10::BIGINT) FROM pgc.z_facts WHERE z_username = t);
 CREATE MACRO pgc.pg_get_partkeydef(o) AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_get_statisticsobjdef_columns(o) AS '';
 CREATE MACRO pgc.pg_get_serial_sequence(t, c) AS NULL::VARCHAR;
-CREATE MACRO pgc.obj_description(o) AS (SELECT min(comment) FROM pgc.relations WHERE oid = o),
-  (o, c) AS (SELECT min(comment) FROM pgc.relations WHERE oid = o);
-CREATE MACRO pgc.col_description(o, n) AS (SELECT min(comment) FROM pgc.attributes WHERE attrelid = o AND attnum = n);
+CREATE MACRO pgc.obj_description(o) AS (SELECT min(z_comment) FROM pgc.z_relations WHERE z_oid = o),
+  (o, c) AS (SELECT min(z_comment) FROM pgc.z_relations WHERE z_oid = o);
+CREATE MACRO pgc.col_description(o, n) AS (SELECT min(z_comment) FROM pgc.z_columns WHERE z_relation = o AND z_number = n);
 CREATE MACRO pgc.shobj_description(o, c) AS NULL::VARCHAR;
-CREATE MACRO pgc.pg_table_is_visible(o) AS coalesce((
-  SELECT min(n.nspname = f.project) FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace, pgc.session_facts AS f
-  WHERE r.oid = o), false);
+CREATE MACRO pgc.pg_table_is_visible(o) AS coalesce((SELECT min(z_rank < 2) FROM pgc.z_relations WHERE z_oid = o), false);
 CREATE MACRO pgc.pg_type_is_visible(o) AS true;
-CREATE MACRO pgc.pg_function_is_visible(o) AS false;
+CREATE MACRO pgc.pg_function_is_visible(o) AS true;
 CREATE MACRO pgc.pg_operator_is_visible(o) AS true;
 CREATE MACRO pgc.pg_opclass_is_visible(o) AS true;
 CREATE MACRO pgc.pg_collation_is_visible(o) AS true;
@@ -666,6 +741,16 @@ CREATE MACRO pgc.pg_ts_config_is_visible(o) AS true;
 CREATE MACRO pgc.pg_my_temp_schema() AS 0::BIGINT;
 CREATE MACRO pgc.pg_is_other_temp_schema(o) AS false;
 CREATE MACRO pgc.pg_is_in_recovery() AS false;
+CREATE MACRO pgc.pg_is_wal_replay_paused() AS false;
+CREATE MACRO pgc.pg_export_snapshot() AS '00000003-00000001-1';
+CREATE MACRO pgc.age(x) AS 0;
+CREATE MACRO pgc.pg_stat_get_numscans(o) AS 0::BIGINT;
+CREATE MACRO pgc.pg_cancel_backend(p) AS false;
+CREATE MACRO pgc.pg_terminate_backend(p) AS false;
+CREATE MACRO pgc.pg_get_statisticsobjdef(o) AS NULL::VARCHAR;
+CREATE MACRO pgc.pg_get_multixact_members(x) AS NULL::VARCHAR;
+CREATE MACRO pgc.acldefault(k, o) AS NULL::VARCHAR[];
+CREATE MACRO pgc.pg_blocking_pids(p) AS []::INTEGER[];
 CREATE MACRO pgc.pg_backend_pid() AS 1;
 CREATE MACRO pgc.pg_encoding_to_char(e) AS 'UTF8';
 CREATE MACRO pgc.pg_char_to_encoding(e) AS 6;
@@ -691,18 +776,29 @@ CREATE MACRO pgc.has_function_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.has_sequence_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.has_tablespace_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.pg_has_role(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO pgc.version() AS (SELECT min(version) FROM pgc.session_facts);
-CREATE MACRO pgc.current_database() AS (SELECT min(db) FROM pgc.session_facts);
-CREATE MACRO pgc.current_schema() AS (SELECT min(project) FROM pgc.session_facts);
+CREATE MACRO pgc.version() AS (SELECT min(z_version) FROM pgc.z_facts);
+CREATE MACRO pgc.current_database() AS (SELECT min(z_db) FROM pgc.z_facts);
+CREATE MACRO pgc.current_schema() AS (SELECT min(z_project) FROM pgc.z_facts);
 CREATE MACRO pgc.current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog', pgc.current_schema()]
   ELSE [pgc.current_schema()] END;
-CREATE MACRO pgc.current_username() AS (SELECT min(username) FROM pgc.session_facts);
-CREATE MACRO pgc.current_setting(n) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n)),
-  (n, m) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n));
-CREATE MACRO pgc.set_config(n, v, l) AS v;
+CREATE MACRO pgc."current_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
+CREATE MACRO pgc."session_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
+CREATE MACRO pgc.current_setting(n) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n)),
+  (n, m) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n));
 CREATE MACRO pgc.quote_ident(t) AS CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t
   ELSE '"' || replace(t, '"', '""') || '"' END;
 CREATE MACRO pgc.quote_literal(t) AS '''' || replace(t, '''', '''''') || '''';
+CREATE MACRO pgc.set_config(n, v, l) AS v;
+CREATE MACRO pgc.pg_show_all_settings() AS TABLE FROM pgc.pg_settings;
+-- The next place of `%s`, `%I` or `%L` in a format.
+CREATE MACRO pgc.format_next(f, a) AS regexp_replace(f, '%[sIL]', replace(coalesce(CASE regexp_extract(f, '%([sIL])', 1)
+  WHEN 'I' THEN pgc.quote_ident(a::VARCHAR) WHEN 'L' THEN pgc.quote_literal(a::VARCHAR) ELSE a::VARCHAR END, ''), '\', '\\'));
+CREATE MACRO pgc.format(f, a) AS pgc.format_next(f, a), (f, a, b) AS pgc.format_next(pgc.format_next(f, a), b),
+  (f, a, b, c) AS pgc.format_next(pgc.format_next(pgc.format_next(f, a), b), c);
+CREATE MACRO pgc.parse_ident(t) AS list_transform(regexp_extract_all(t, '"(?:[^"]|"")*"|[^."]+'),
+  p -> CASE WHEN p LIKE '"%' THEN replace(p[2:-2], '""', '"') ELSE lower(p) END);
+CREATE MACRO pgc.array_length(a, d) AS nullif(len(a), 0);
+CREATE MACRO pgc.array_remove(a, v) AS list_filter(a, i -> i IS DISTINCT FROM v);
 CREATE MACRO pgc.array_upper(a, d) AS len(a);
 CREATE MACRO pgc.array_lower(a, d) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pgc.array_to_string(a, s) AS list_aggregate(a, 'string_agg', s), (a, s, n) AS list_aggregate(a, 'string_agg', s);
@@ -723,7 +819,8 @@ CREATE VIEW info.tables AS SELECT f.db AS table_catalog, n.nspname AS table_sche
   NULL::VARCHAR AS reference_generation, NULL::VARCHAR AS user_defined_type_catalog, NULL::VARCHAR AS user_defined_type_schema,
   NULL::VARCHAR AS user_defined_type_name, CASE r.relkind WHEN 'v' THEN 'NO' ELSE 'YES' END AS is_insertable_into,
   'NO' AS is_typed, NULL::VARCHAR AS commit_action
-  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace, pgc.session_facts AS f WHERE r.relkind IN ('r', 'v');
+  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace, pgc.session_facts AS f
+  WHERE r.relkind IN ('r', 'v') AND r.relnamespace NOT IN (11, 12);
 CREATE VIEW info.views AS SELECT table_catalog, table_schema, table_name, '' AS view_definition, 'NONE' AS check_option,
   'NO' AS is_updatable, 'NO' AS is_insertable_into, 'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable,
   'NO' AS is_trigger_insertable_into FROM info.tables WHERE table_type = 'VIEW';
@@ -750,12 +847,12 @@ CREATE VIEW info.columns AS SELECT f.db AS table_catalog, n.nspname AS table_sch
   NULL::VARCHAR AS generation_expression, 'YES' AS is_updatable
   FROM pgc.attributes AS a JOIN pgc.relations AS r ON r.oid = a.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
   LEFT JOIN pgc.types AS t ON t.oid = a.atttypid LEFT JOIN pgc.types AS e ON e.typarray = t.oid, pgc.session_facts AS f
-  WHERE r.relkind IN ('r', 'v');
+  WHERE r.relkind IN ('r', 'v') AND r.relnamespace NOT IN (11, 12) ORDER BY a.attrelid, a.attnum;
 CREATE VIEW info.table_constraints AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
   r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
   'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced,
   NULL::VARCHAR AS nulls_distinct
-  FROM pgc.keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
+  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
   pgc.session_facts AS f;
 CREATE VIEW info.key_column_usage AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
   r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
@@ -781,3 +878,29 @@ CREATE VIEW info.table_privileges AS SELECT username AS grantor, username AS gra
 CREATE VIEW info.role_table_grants AS FROM info.table_privileges;
 CREATE VIEW info.character_sets AS SELECT NULL::VARCHAR AS character_set_catalog, NULL::VARCHAR AS character_set_schema,
   'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use;
+
+-- The catalog's own relations, with PostgreSQL's numbers where clients name them.
+INSERT INTO pgc.relations BY NAME
+  SELECT coalesce(k.oid, 12000 + row_number() OVER (ORDER BY d.schema, d.name)) AS oid, d.name AS relname,
+    CASE d.schema WHEN 'pgc' THEN 11 ELSE 12 END AS relnamespace, CASE WHEN k.oid IS NULL THEN 'v' ELSE 'r' END AS relkind,
+    d.column_count AS natts
+  FROM (SELECT schema_name AS schema, table_name AS name, column_count FROM duckdb_tables()
+    UNION ALL SELECT schema_name, view_name, column_count FROM duckdb_views()) AS d
+  LEFT JOIN (VALUES ('pg_type', 1247), ('pg_attribute', 1249), ('pg_proc', 1255), ('pg_class', 1259), ('pg_authid', 1260),
+    ('pg_auth_members', 1261), ('pg_database', 1262), ('pg_tablespace', 1213), ('pg_foreign_server', 1417),
+    ('pg_foreign_data_wrapper', 2328), ('pg_shdescription', 2396), ('pg_aggregate', 2600), ('pg_am', 2601), ('pg_attrdef', 2604),
+    ('pg_cast', 2605), ('pg_constraint', 2606), ('pg_conversion', 2607), ('pg_depend', 2608), ('pg_description', 2609),
+    ('pg_index', 2610), ('pg_inherits', 2611), ('pg_language', 2612), ('pg_namespace', 2615), ('pg_opclass', 2616),
+    ('pg_operator', 2617), ('pg_rewrite', 2618), ('pg_trigger', 2620), ('pg_opfamily', 2753), ('pg_extension', 3079),
+    ('pg_foreign_table', 3118), ('pg_policy', 3256), ('pg_statistic_ext', 3381), ('pg_collation', 3456),
+    ('pg_event_trigger', 3466), ('pg_enum', 3501), ('pg_range', 3541), ('pg_seclabel', 3596), ('pg_ts_config', 3602),
+    ('pg_publication', 6104), ('pg_sequence', 2224)) AS k(name, oid) ON k.name = d.name
+  WHERE (d.schema = 'pgc' AND d.name LIKE 'pg\_%' ESCAPE '\') OR d.schema = 'info';
+INSERT INTO pgc.attributes BY NAME
+  SELECT r.oid AS attrelid, c.column_name AS attname, t.oid AS atttypid, t.size AS attlen, c.column_index AS attnum,
+    -1 AS atttypmod, false AS attnotnull, false AS is_key
+  FROM duckdb_columns() AS c JOIN pgc.relations AS r ON r.relname = c.table_name
+  JOIN (VALUES ('BIGINT', 26, 4), ('INTEGER', 23, 4), ('SMALLINT', 21, 2), ('VARCHAR', 25, -1), ('BOOLEAN', 16, 1), ('FLOAT', 700, 4),
+    ('DOUBLE', 701, 8), ('TIMESTAMP WITH TIME ZONE', 1184, 8), ('INTERVAL', 1186, 16), ('BLOB', 17, -1), ('BIGINT[]', 1028, -1),
+    ('SMALLINT[]', 1005, -1), ('USMALLINT[]', 22, -1), ('UINTEGER[]', 30, -1), ('INTEGER[]', 1007, -1), ('VARCHAR[]', 1009, -1)) AS t(name, oid, size) ON t.name = c.data_type
+  WHERE c.schema_name IN ('pgc', 'info');

@@ -1,9 +1,16 @@
 /** PostgreSQL's catalog over what one caller may see, for clients that read it to find their way. */
+import { literal } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { CATALOG_SCRIPT, overCatalog } from './catalog-statement.ts'
+import { tokenize } from '../../sql/lexer/tokens.ts'
+import {
+  CATALOG_SCRIPT,
+  type CatalogPlace,
+  catalogPlaces,
+  overCatalog,
+} from './catalog-statement.ts'
 
-/** A database of its own in memory, for statements that never touch stored data. */
+/** A separate database in memory, for statements that never touch stored data. */
 export interface ScratchDatabase {
   /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
@@ -21,7 +28,7 @@ export interface CatalogType {
   readonly oid: number
   readonly name: string
   readonly size: number
-  /** Of the type of its arrays; 0: there is none. */
+  /** The id of its array type; 0: none. */
   readonly array: number
 }
 
@@ -39,6 +46,8 @@ export interface CatalogDeps {
   /** Rows of a statement, with the caller's rights. */
   readonly rows: (sql: string) => Promise<readonly (readonly unknown[])[]>
   readonly types: readonly CatalogType[]
+  /** What clients may ask for by name, with the values of a new session. */
+  readonly settings: ReadonlyMap<string, string>
   /** PostgreSQL's type of one of DuckDB's. */
   readonly typeOf: (duckdb: string) => {
     readonly oid: number
@@ -67,7 +76,7 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
 /** The catalog as one caller sees it, until the server's own changes. */
 export async function openCatalog(
   { database, project, username }: CatalogCaller,
-  { openScratch, rows, types, typeOf }: CatalogDeps,
+  { openScratch, rows, types, settings, typeOf }: CatalogDeps,
 ): Promise<PgCatalog> {
   const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
   const tables = await rows(
@@ -124,6 +133,11 @@ export async function openCatalog(
     { oid: 12, nspname: 'information_schema' },
     ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname })),
   ])
+  const shownSettings = new Map([...settings, ['search_path', project]])
+  await scratch.fill(
+    'pgc.settings',
+    [...shownSettings].map(([name, setting]) => ({ name, setting })),
+  )
   await scratch.fill('pgc.relations', [...relations, ...indexes])
   await scratch.fill('pgc.attributes', attributes)
   await scratch.fill('pgc.types', [...scalars, ...arrays])
@@ -135,6 +149,8 @@ function commentOf(kind: unknown, comment: unknown): string | null {
   return kind === 'KNOWLEDGE BASE' ? "Knowledge base: search it with content = 'text'" : null
 }
 
+const NO_SUCH_TABLE = /Table with name .* does not exist/
+
 export class PgCatalog {
   readonly #scratch: ScratchDatabase
 
@@ -142,18 +158,76 @@ export class PgCatalog {
     this.#scratch = scratch
   }
 
-  /** @throws AppError `sql_failed` with what the catalog here does not have */
-  async read(sql: string, signal: AbortSignal): Promise<ScratchRows> {
+  /**
+   * @returns undefined: the statement reads data too
+   * @throws AppError `sql_failed` with what the catalog here does not have
+   */
+  async read(sql: string, signal: AbortSignal): Promise<ScratchRows | undefined> {
     try {
       return await this.#scratch.read(overCatalog(sql), signal)
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'sql_failed') throw error
+      if (NO_SUCH_TABLE.test(error.message)) return undefined
       const message = `PostgreSQL's catalog is only partly here: ${error.message}`
       throw new AppError('sql_failed', message, { cause: error })
     }
   }
 
+  /** The statement with the catalog's rows in it, for the engine that has the data. */
+  withRows(sql: string, signal: AbortSignal): Promise<string> {
+    return withCatalogRows(sql, (part) => this.#scratch.read(part, signal))
+  }
+
   close(): void {
     this.#scratch.close()
   }
+}
+
+const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
+
+/**
+ * A statement that reads both the catalog and data: the rows of catalog relations are inserted into it.
+ * @param read a statement over the catalog
+ */
+async function withCatalogRows(
+  sql: string,
+  read: (sql: string) => Promise<ScratchRows>,
+): Promise<string> {
+  let text = ''
+  let at = 0
+  for (const place of catalogPlaces(sql)) {
+    text += sql.slice(at, place.start) + (await putIn(place, read))
+    at = place.end
+    if (place.kind === 'relation' && !hasAlias(sql.slice(at))) text += ` AS ${place.name}`
+  }
+  return text + sql.slice(at)
+}
+
+async function putIn(
+  { kind, name }: CatalogPlace,
+  read: (sql: string) => Promise<ScratchRows>,
+): Promise<string> {
+  if (kind === 'cast') {
+    const { rows } = await read(`SELECT ${name}`)
+    return String(rows[0]?.[0] ?? 'NULL')
+  }
+  const { rows: described } = await read(`DESCRIBE pgc.${name}`)
+  const columns = described.map(([column, type]) => {
+    return { column: String(column), type: String(type).replace('BLOB', 'VARCHAR') }
+  })
+  const list = `SELECT coalesce(to_json(list(r))::VARCHAR, '[]') FROM pgc.${name} AS r`
+  const { rows } = await read(list)
+  const shape = Object.fromEntries(columns.map(({ column, type }) => [column, type]))
+  const parts = columns.map(({ column }) => {
+    return `struct_extract(catalog_row, ${literal(column)}) AS ${column}`
+  })
+  const json = literal(String(rows[0]?.[0]))
+  const source = `SELECT unnest(from_json(${json}, ${literal(JSON.stringify([shape]))})) AS catalog_row`
+  return `(SELECT ${parts.join(', ')} FROM (${source}))`
+}
+
+function hasAlias(rest: string): boolean {
+  const [first] = tokenize(rest)
+  const isName = first?.kind === 'word' || first?.kind === 'name'
+  return isName && !NO_ALIAS.test(first.text)
 }

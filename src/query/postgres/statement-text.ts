@@ -1,4 +1,4 @@
-/** What a client of PostgreSQL sends as text: several statements in one, `$1` for values, cursors and COPY. */
+/** Statements in the form of PostgreSQL's clients: several in one text, `$1` for values, cursors and COPY. */
 import { literal } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
@@ -45,13 +45,101 @@ function parameterPlaces(sql: string): readonly ParameterPlace[] {
   })
 }
 
+/** A column that a `$n` is compared with, or stored in. */
+export interface ParameterColumn {
+  readonly number: number
+  readonly column: string
+}
+
+const COMPARISONS = new Set(['=', '<', '>', '<=', '>=', '<>', '!='])
+
+/** The columns that determine the types of a statement's `$n`, and their relations. */
+export function parameterColumns(sql: string): {
+  readonly columns: readonly ParameterColumn[]
+  readonly relations: readonly string[]
+} {
+  const tokens = tokenize(sql)
+  const stored = storedColumns(tokens)
+  const columns = parameterPlaces(sql).flatMap(({ number, start }) => {
+    const index = tokens.findIndex((token) => token.start === start)
+    const column = stored.get(index) ?? comparedColumn(tokens, index)
+    return column === undefined ? [] : [{ number, column: column.toLowerCase() }]
+  })
+  const relations = tokens.flatMap((token, index) => {
+    if (!/^(from|join|into|update)$/i.test(token.text)) return []
+    const isQualified = tokens[index + 2]?.text === '.'
+    const name = tokens[isQualified ? index + 3 : index + 1]
+    return isName(name) ? [name.value.toLowerCase()] : []
+  })
+  return { columns, relations }
+}
+
+/** `column < $1`, `column BETWEEN $1 AND $2`, `column IN ($1, $2)`. */
+function comparedColumn(tokens: readonly Token[], index: number): string | undefined {
+  const before = tokens[index - 1]
+  if (COMPARISONS.has(before?.text ?? '')) return nameAt(tokens, index - 2)
+  const words = tokens.slice(Math.max(0, index - 5), index).map(({ text }) => text.toLowerCase())
+  const between = words.lastIndexOf('between')
+  if (between !== -1) return nameAt(tokens, index - words.length + between - 1)
+  let at = index - 1
+  while (/^[$,\d]+$/.test(tokens[at]?.text ?? '')) at -= 1
+  const isList = tokens[at]?.text === '(' && tokens[at - 1]?.text.toLowerCase() === 'in'
+  return isList ? nameAt(tokens, at - 2) : undefined
+}
+
+function nameAt(tokens: readonly Token[], index: number): string | undefined {
+  const token = tokens[index]
+  return isName(token) ? token.value : undefined
+}
+
+function isName(token: Token | undefined): token is Token {
+  return token?.kind === 'word' || token?.kind === 'name'
+}
+
+/** `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by its place among the tokens. */
+function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
+  const columns = new Map<number, string>()
+  const open = tokens.findIndex(({ text }) => text === '(')
+  const close = tokens.findIndex(({ text }) => text === ')')
+  const isInsert = tokens[0]?.text.toLowerCase() === 'insert'
+  if (!isInsert || tokens[close + 1]?.text.toLowerCase() !== 'values') return columns
+  const names = tokens.slice(open + 1, close).filter(isName)
+  let column = -1
+  let depth = 0
+  tokens.forEach(({ text }, index) => {
+    if (index <= close + 1) return
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (text === '(' && depth === 1) column = 0
+    else if (text === ',' && depth === 1) column += 1
+    const name = names[column]
+    if (text === '$' && depth === 1 && name !== undefined) columns.set(index, name.value)
+  })
+  return columns
+}
+
+/** The elements of an array's text, `{1,"a b",NULL}`. */
+export function arrayElements(text: string): readonly (string | null)[] {
+  const elements: (string | null)[] = []
+  const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"]*))\s*(?:,|\}$)/gsy
+  ELEMENT.lastIndex = text.indexOf('{') + 1
+  if (/^\s*\{\s*\}\s*$/.test(text)) return elements
+  for (let found = ELEMENT.exec(text); found !== null; found = ELEMENT.exec(text)) {
+    const [whole, quoted, bare = ''] = found
+    if (quoted !== undefined) elements.push(quoted.replaceAll(/\\(.)/gs, '$1'))
+    else elements.push(bare.trim().toUpperCase() === 'NULL' ? null : bare.trim())
+    if (whole.endsWith('}')) break
+  }
+  return elements
+}
+
 /** A value for a `$n`. */
 export interface ParameterValue {
   /** null: NULL. */
   readonly text: string | null
   /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
   readonly cast: string | null
-  /** Of a list, its elements. */
+  /** For a list: its elements. */
   readonly elements?: readonly (string | null)[]
 }
 
@@ -115,7 +203,7 @@ function quoted(
 
 export interface CopyStatement {
   readonly direction: 'in' | 'out'
-  /** The SELECT whose rows are wanted. */
+  /** The SELECT whose rows are requested. */
   readonly select: string
   /** `t (a, b)` to insert into. */
   readonly table: string
@@ -171,7 +259,8 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
 function copyOptions(
   tokens: readonly Token[],
 ): Pick<CopyStatement, 'format' | 'hasHeader' | 'delimiter' | 'nullText'> {
-  const words = tokens.map(({ text }) => text.toLowerCase())
+  // A name may be quoted, as in FORMAT "binary".
+  const words = tokens.map(({ value }) => value.toLowerCase())
   const after = (word: string) => {
     const at = words.indexOf(word)
     if (at === -1) return undefined

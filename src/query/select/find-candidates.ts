@@ -79,12 +79,12 @@ export interface FoundSearch {
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly chunks: readonly NearestChunk[]
-  /** Of a hybrid search; null: they follow from the distances. */
+  /** For a hybrid search; null: they follow from the distances. */
   readonly relevances: readonly number[] | null
   isCurrent(): boolean
 }
 
-/** The nearest chunks, or those that fusion puts first; null where they cannot be found in memory. */
+/** The nearest chunks, or the first by fusion; null if memory cannot find them. */
 async function searchCandidates(
   request: CandidateRequest,
   values: BoundValues,
@@ -103,7 +103,7 @@ async function searchCandidates(
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
-    // One more than is wanted: the others are then seldom equal to the last of the wanted ones.
+    // One more than wanted: the others are then seldom equal to the last wanted one.
     const hitCount = hybrid.fusion === 'convex' ? search.count + 1 : PART_CHUNKS
     const { fusion } = hybrid
     const wanted = { count: hitCount, enoughCount, fusion }
@@ -134,9 +134,9 @@ async function nearestSearch(
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
-  const { sql, parameters, isCacheable } = prefilter
+  const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  const found = { ...search, prefilter: { sql, values: Object.fromEntries(own), isCacheable } }
+  const found = { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
   if (deps.storages.isCopied(knowledgeBase)) return found
   return { ...found, condition: await remoteCondition(found, deps) }
 }
@@ -196,13 +196,13 @@ type FusedSearch = FusionWeights &
   Pick<HybridEdit, 'firstCount'> &
   Pick<FedBackSearch, 'hitCount' | 'nearestCount' | 'queryVector' | 'isFedBack'>
 
-/** null: the keyword index was not searched, or too many chunks are in question. */
+/** null: the keyword index was not searched, or there are too many candidates. */
 async function rankedHits(
   { firstCount, ...search }: FusedSearch,
   { neighbours, keywordHits: hits, feedback, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
-  // What was found is out of date already, and will be looked for again.
+  // The results are outdated, and will be searched again.
   if (hits === undefined) return isCurrent() ? null : []
   if (search.fusion === 'convex') {
     if (firstCount === null) return null

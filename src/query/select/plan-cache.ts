@@ -1,6 +1,7 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { PrefilterSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
@@ -9,12 +10,13 @@ import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type { DirectAnswer, SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
+  DocumentAnswer,
   MeasuredScan,
+  PlainAnswer,
   RerankInput,
   SearchInput,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
-import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -32,7 +34,7 @@ export interface SelectPlan {
   readonly candidates: CandidatePlan | null
   /** True when a LIMIT keeps its answer short. */
   readonly isShort: boolean
-  /** True when it holds tables that are made of the catalog as it was. */
+  /** True if it contains tables derived from the catalog at that time. */
   readonly readsCatalog: boolean
   /** All that it names, but for those of its inner plans. */
   readonly knowledgeBases: readonly KnowledgeBase[]
@@ -40,13 +42,15 @@ export interface SelectPlan {
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
-  /** Set where nothing can change the answer: it is kept with the plan once it is known. null: it depends on something. */
+  /** Set if the answer never changes: it is stored with the plan once known. null: it depends on something. */
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
-  /** Set where it counts the chunks of a knowledge base and does nothing else. */
+  /** Set if it only counts the chunks of a knowledge base. */
   readonly counted: CountedChunks | null
+  /** Set if it only shows the chunks of one document. */
+  readonly document: DocumentRows | null
   /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
-  /** Their columns, of which the plan was made. */
+  /** The columns that the plan was based on. */
   readonly described: readonly {
     readonly table: WantedTable
     readonly columns: readonly SourceColumn[]
@@ -59,8 +63,13 @@ export interface SelectPlan {
 
 export interface CountedChunks {
   readonly knowledgeBase: KnowledgeBase
-  /** What the column is called and holds: known once the database has answered it. */
+  /** The column's name and type: known once the database has answered. */
   columns: RowStream['columns'] | null
+}
+
+export interface DocumentRows extends DocumentAnswer {
+  /** What its columns are called and hold: known once the database has answered it. */
+  readonly known: { columns: RowStream['columns'] | null }
 }
 
 /** The candidates of a reranking, whose SELECT is planned. */
@@ -80,16 +89,14 @@ export interface CandidatePlan {
 
 /** Chunks to be found before the statement runs. */
 export interface CandidateRequest {
-  /** Of the search text. */
+  /** The index of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly prefilter: {
-    readonly sql: string
-    readonly parameters: ReadonlySet<string>
-    readonly isCacheable: boolean
-  } | null
+  readonly prefilter:
+    | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
 }
@@ -120,8 +127,8 @@ export class PlanCache {
   readonly #planning = new SingleFlight()
 
   /**
-   * Of statements that come many times at once, one is planned and the others wait for it: what `find` gives them then
-   * is that plan. @throws what `plan` throws, and the signal's reason
+   * Of many equal statements at once, one is planned and the others wait for its plan, which `find` returns then. @throws
+   * errors of `plan`, and the signal's reason
    */
   async planned<T>(
     statement: string,
@@ -138,7 +145,7 @@ export class PlanCache {
     return (await find()) ?? plan()
   }
 
-  /** @param statement what a plan is made of, besides the catalog */
+  /** @param statement the key of a plan, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
     const known = this.#plans.get(planKey(statement, versions))
     const isOld =
@@ -175,7 +182,7 @@ export type DescribedTable =
   /** For an unknown table; the hint ends the message. */
   | { readonly from: null; readonly hint: string }
 
-/** By `wantedTableKey` the table that was wanted. */
+/** The requested tables, by `wantedTableKey`. */
 export type DescribedTables = ReadonlyMap<string, DescribedTable>
 
 export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
@@ -183,7 +190,7 @@ export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
   return JSON.stringify([sourceId, wanted.kind, ...names])
 }
 
-/** Planning cannot go on before this table is described. */
+/** Planning needs the description of this table first. */
 export class UndescribedTable extends Error {
   readonly table: WantedTable
 

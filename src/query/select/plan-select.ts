@@ -72,9 +72,9 @@ export async function planSelect(
 
 interface PlanOptions {
   readonly parameterNames: readonly string[]
-  /** Of SELECTs for values around this one. */
+  /** The depth of nested SELECTs for values. */
   readonly depth?: number
-  /** What the tree was read from; unset: a SELECT that is made of parts of one that was checked. */
+  /** The text of the tree; unset: a SELECT built from parts of a checked one. */
   readonly text?: string
 }
 
@@ -120,10 +120,17 @@ async function planTree(
     inputs.counted !== null && isCounted
       ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
       : null
+  const document = documentRows(inputs.document, queryNode(statementOf(tree)))
   const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
-  const plan = { ...collected, ...made }
+  const plan = { ...collected, ...made, document }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
+}
+
+function documentRows(found: PlanInputs['document'], query: TreeNode): SelectPlan['document'] {
+  if (found?.select !== query) return null
+  const { select: _, ...document } = found
+  return { ...document, known: { columns: null } }
 }
 
 interface Checked {
@@ -270,7 +277,7 @@ async function parseWith(
 /**
  * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
  * @param tree of the whole statement, all edits applied; it is changed
- * @returns null where no search can be answered so
+ * @returns null if no search can be answered this way
  */
 async function candidatePlan(
   tree: TreeNode,
@@ -292,8 +299,8 @@ async function candidateRequest(
   if (prefilter === null) return { ...request, prefilter }
   const tree = parseTree(await engine.parse(prefilter.sql))
   prefilter.apply(tree)
-  const { isCacheable } = prefilter
-  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
+  const { isCacheable, condition } = prefilter
+  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable, condition } }
 }
 
 /** Reading the text is many times faster than walking the tree. */

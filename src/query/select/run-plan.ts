@@ -1,19 +1,20 @@
+import { conditionValue } from '../../core/domain/column-condition.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-ports.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import type { PlainAnswer, PlainColumn } from '../../sql/search/plan-inputs.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
-import type { PlainAnswer, PlainColumn } from '../../sql/subquery/plain-answer.ts'
 import type { ParameterValues } from '../sessions.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
-import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
+import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 import { requireCopies } from './source-reads.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const CANDIDATE_ROUNDS_MAX = 6
-/** Of a statement that scans, whose phrases may be out of date by then. */
+/** For a scanning statement whose phrases may be outdated by then. */
 const SCANS_MAX = 6
 
 interface PlanRows {
@@ -39,6 +40,8 @@ export async function runPlan(
   }
   const count = context.isShown === true ? await countedRows(counted, context) : null
   if (count !== null) return { rows: count, isFromMemory: false }
+  const chunks = context.isShown === true ? await documentRows(plan.document, bound, context) : null
+  if (chunks !== null) return { rows: chunks, isFromMemory: false }
   let current = bound
   for (let attempt = 0; attempt < CANDIDATE_ROUNDS_MAX && candidates !== null; attempt += 1) {
     if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
@@ -48,6 +51,7 @@ export async function runPlan(
   }
   const rows = await scan(plan, current, context)
   if (counted !== null) counted.columns = rows.columns
+  if (plan.document !== null) plan.document.known.columns = rows.columns
   if (constant !== null && isSmall(rows)) {
     constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
   }
@@ -90,7 +94,7 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The count of the chunks where it is known. null: the statement gives it. */
+/** The count of the chunks if known. null: the statement returns it. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
@@ -98,13 +102,36 @@ async function countedRows(
   const columns = counted?.columns ?? null
   if (counted === null || columns === null) return null
   if (!deps.storages.isCopied(counted.knowledgeBase)) return null
-  const count = await deps.counts.chunkCount(counted.knowledgeBase)
+  const count = await deps.known.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** Of a plan that is run. */
+/** The rows of a document's chunks if known. null: the statement returns them. */
+async function documentRows(
+  document: DocumentRows | null,
+  { values }: BoundPlan,
+  { deps, signal, timer }: RunContext,
+): Promise<RowStream | null> {
+  const columns = document?.known.columns ?? null
+  const id = document === null ? null : conditionValue(document.id, values)
+  if (document === null || columns === null || typeof id !== 'string') return null
+  const { knowledgeBase, plain } = document
+  const limits = runLimits(deps)
+  const found = await deps.known.keysOfDocument({ knowledgeBase, id, limits }, signal)
+  if (found === null) return null
+  const request = { knowledgeBase, keys: [...found.keys], columns: plain.metadataColumns, limits }
+  const rows = await timer.time('rows', () => deps.rows.rowsOf(request, signal))
+  if (rows === null || !found.isCurrent()) return null
+  const hits = rows.filter((row) => row.id === id).map((row) => ({ ...NO_HIT, row }))
+  const ready = shownHits(plain, hits)
+  return { columns, ready, batches: oneBatch(ready) }
+}
+
+const NO_HIT = { relevance: null, distance: null }
+
+/** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
   /** Whether the types of the values are not needed: the types that answers show are enough. */
@@ -152,7 +179,7 @@ async function runOver(
   if (shown !== null) return isCurrent() ? shown : STALE
   const rows = await runBound(candidates.statement(), context)
   plan.known.columns = rows.columns
-  // Its transaction has begun by now: it does not see what comes later.
+  // Its transaction has started by now: it does not see later changes.
   if (isCurrent()) return rows
   await close(rows)
   return STALE
@@ -188,6 +215,13 @@ interface HitRow extends Hit {
   readonly row: ShownChunk
 }
 
+/** A row that was found without a search has no relevance. */
+interface ShownHit {
+  readonly row: ShownChunk
+  readonly relevance: number | null
+  readonly distance: number | null
+}
+
 type ResultRow = readonly ResultValue[]
 
 /**
@@ -219,13 +253,16 @@ async function plainRows(
     all.push({ ...hit, row })
   }
   all.sort(plain.isHybrid ? compareRelevant : compareNear)
-  const { offset, limit, columns } = plain
-  return all
+  return shownHits(plain, all)
+}
+
+function shownHits({ offset, limit, columns }: PlainAnswer, hits: readonly ShownHit[]) {
+  return hits
     .slice(offset, offset + limit)
     .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
-/** Those that meet the thresholds. null: a threshold is of no number. */
+/** The hits that meet the thresholds. null: a threshold is not a number. */
 function hitsWithin(
   { thresholds }: PlainAnswer,
   { chunks, relevances }: FoundSearch,
@@ -275,7 +312,7 @@ function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
-function shownColumn(column: PlainColumn, { row, relevance, distance }: HitRow): ResultValue {
+function shownColumn(column: PlainColumn, { row, relevance, distance }: ShownHit): ResultValue {
   switch (column) {
     case 'id':
       return row.id

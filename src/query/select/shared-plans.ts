@@ -1,4 +1,5 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import type { ColumnCondition, ConditionValue } from '../../core/domain/column-condition.ts'
 import { AppError, ERRORS } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import {
@@ -25,7 +26,9 @@ type KnownShape =
 
 export interface SharingRequest {
   readonly sql: string
-  /** What else the plan is made of. */
+  /** For `sql`, if it was read in the standard way before. */
+  readonly tokens: readonly Token[] | undefined
+  /** The other inputs of the plan. */
   readonly scope: string
   readonly versions: Pick<CatalogSnapshot, 'definitionsVersion' | 'limits'>
 }
@@ -58,9 +61,10 @@ export class SharedPlans {
     return { plan: planned, isNew: true }
   }
 
-  #find({ sql, scope, versions }: SharingRequest): FoundShape | null {
+  #find({ sql, tokens: known, scope, versions }: SharingRequest): FoundShape | null {
     if (sql.length > SHAPE_CHARS_MAX) return null
-    const tokens = plainTokens(sql)
+    // Text with backslashes may be read in two ways.
+    const tokens = sql.includes('\\') ? [] : (known ?? plainTokens(sql))
     const { definitionsVersion, limits } = versions
     const keyOf = (shape: string) => {
       return `${definitionsVersion}\0${limits?.key ?? ''}\0${scope}\0${shape}`
@@ -68,9 +72,9 @@ export class SharedPlans {
     const whole = shapeOf(sql, tokens)
     if (whole === null) return null
     const key = keyOf(whole.sql)
-    const known = this.#shapes.get(key)
-    if (known?.kind !== 'kept') return { shape: whole, key }
-    const kept = new Set(known.marks.map((mark) => whole.literals.get(mark) ?? ''))
+    const shared = this.#shapes.get(key)
+    if (shared?.kind !== 'kept') return { shape: whole, key }
+    const kept = new Set(shared.marks.map((mark) => whole.literals.get(mark) ?? ''))
     const shape = shapeOf(sql, tokens, kept)
     return shape && { shape, key: keyOf(shape.sql) }
   }
@@ -94,8 +98,6 @@ interface FoundShape {
 }
 
 function plainTokens(sql: string): readonly Token[] {
-  // What is escaped like this may be read in two ways.
-  if (sql.includes('\\')) return []
   try {
     return tokenize(sql)
   } catch {
@@ -120,7 +122,16 @@ function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan):
 
 /** A plan whose values appear only in the texts of its statements. */
 function isShareable(plan: SelectPlan): boolean {
-  const { sql, candidates, agents, rerankings, innerPlans, readsCatalog, ...rest } = plan
+  const {
+    sql,
+    candidates,
+    document: _,
+    agents,
+    rerankings,
+    innerPlans,
+    readsCatalog,
+    ...rest
+  } = plan
   if (agents.length > 0 || rerankings.length > 0 || innerPlans.size > 0 || readsCatalog)
     return false
   if (plan.reads.length > 0) return false
@@ -144,22 +155,41 @@ class PlanTemplate {
   }
 
   with(literals: StatementShape['literals']): SelectPlan {
-    const { candidates } = this.#plan
+    const { candidates, document } = this.#plan
     return {
       ...this.#plan,
       // An answer is that of one text.
       constant: null,
       sql: this.#sql.with(literals),
+      document: document && { ...document, id: valueWith(document.id, literals) },
       candidates: candidates && this.#candidatesWith(candidates, literals),
     }
   }
 
   #candidatesWith(candidates: CandidatePlan, literals: StatementShape['literals']): CandidatePlan {
     const requests = candidates.requests.map((request, index) => {
+      if (request.prefilter === null) return request
       const sql = this.#prefilters[index]?.with(literals) ?? ''
-      const prefilter = request.prefilter && { ...request.prefilter, sql }
-      return { ...request, prefilter }
+      const { condition: marked } = request.prefilter
+      const condition = marked && withLiterals(marked, literals)
+      return { ...request, prefilter: { ...request.prefilter, sql, condition } }
     })
     return { ...candidates, sql: this.#candidates.with(literals), requests }
   }
+}
+
+function withLiterals(
+  condition: ColumnCondition,
+  literals: StatementShape['literals'],
+): ColumnCondition {
+  if ('parts' in condition) {
+    return { ...condition, parts: condition.parts.map((part) => withLiterals(part, literals)) }
+  }
+  if ('part' in condition) return { ...condition, part: withLiterals(condition.part, literals) }
+  if (!('value' in condition)) return condition
+  return { ...condition, value: valueWith(condition.value, literals) }
+}
+
+function valueWith(value: ConditionValue, literals: StatementShape['literals']): ConditionValue {
+  return 'written' in value ? { written: literals.get(value.written) ?? value.written } : value
 }

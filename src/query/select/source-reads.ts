@@ -1,4 +1,4 @@
-/** Rows of databases elsewhere, brought here before the statement that reads them runs. */
+/** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
@@ -134,7 +134,7 @@ function totalType({ kind, column }: SourceTotal): string {
   return `DECIMAL(38,${scale})`
 }
 
-/** What is sent to each source, for EXPLAIN. */
+/** The SQL sent to each source, for EXPLAIN. */
 export function describedReads(plan: SelectPlan, { params }: ReadContext): readonly string[] {
   const direct = plan.direct === null ? null : renderDirect(plan.direct, params)
   if (plan.direct !== null && direct !== null) {
@@ -201,7 +201,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
       sql: put(candidates.sql),
       requests: candidates.requests.map((request) => {
         const { prefilter } = request
-        // Rows elsewhere may be others the next time.
+        // Remote rows may differ the next time.
         if (prefilter === null || put(prefilter.sql) === prefilter.sql) return request
         return {
           ...request,
@@ -213,7 +213,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
   }
 }
 
-/** The same rows; what they were made of is let go when they are all read, when their reader leaves, or when reading fails. */
+/** The same rows; their source is released when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
   const { exactBatches, typedBatches, encoded } = rows
   // All of them are here already.

@@ -9,25 +9,26 @@ import { fence } from './office/markdown-blocks.ts'
  */
 interface Markup {
   /** A heading in the lines from here; null: none. */
-  heading(lines: readonly string[], at: number): Heading | null
+  heading(
+    lines: readonly string[],
+    at: number,
+  ): {
+    readonly level: number
+    readonly text: string
+    /** Lines that it takes. */
+    readonly lines: number
+  } | null
   /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
-  /** A listing that begins in this line; null: none. */
+  /** A listing that starts in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
   /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
   title(source: string): string | undefined
 }
 
-interface Heading {
-  readonly level: number
-  readonly text: string
-  /** Lines that it takes. */
-  readonly lines: number
-}
-
 interface Listing {
-  /** Text in the line that begins it. */
+  /** Text in its first line. */
   readonly before?: string
   readonly language: string
   readonly code: string

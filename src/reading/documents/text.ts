@@ -66,7 +66,7 @@ export function* readCode(
 
 const TIMING = /^(\d+:)?\d+:\d\d[.,]\d+[ \t]*-->/
 
-/** What is said (SRT, WebVTT), without numbers, times and tags; a line for each cue. */
+/** The spoken text (SRT, WebVTT), without numbers, times and tags; a line per cue. */
 export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadDocument> {
   const cues = decodeText(bytes, charset).split(/\n[ \t]*\n/)
   const lines = cues.flatMap((cue) => {
@@ -90,21 +90,21 @@ const TEXT_NAMES =
   /^(p|para|simpara|text|t|li|item|entry|td|th|title|h\d|line|l|div|span|programlisting|screen)$/i
 const NAMED_CHARS_MAX = 200
 
-/** The text of any XML: a line for each element that holds text, with its name where it is a value. */
+/** The text of any XML: a line per element with text, with its name if it is a value. */
 export function* readXml({ bytes }: RawDocument): Generator<ReadDocument> {
   const root = parseXml(bytes)
   const [title] = descendants(root, 'title')
   yield wholeDocument({
-    content: linesOf(root).join('\n'),
+    content: textLines(root).join('\n'),
     title: line(title) || null,
     syntax: 'text',
   })
 }
 
-function linesOf(element: XmlElement): string[] {
+function textLines(element: XmlElement): string[] {
   if (/^(script|style)$/i.test(element.name)) return []
   const hasOwnText = element.children.some((node) => !isElement(node) && node.trim() !== '')
-  if (!hasOwnText) return elementsOf(element).flatMap(linesOf)
+  if (!hasOwnText) return elementsOf(element).flatMap(textLines)
   const text = line(element)
   const isValue = elementsOf(element).length === 0
   const isNamed = isValue && text.length <= NAMED_CHARS_MAX && !TEXT_NAMES.test(element.name)

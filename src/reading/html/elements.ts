@@ -1,5 +1,6 @@
 import domino from '@mixmark-io/domino'
-import { AppError } from '../../core/errors.ts'
+import type { AppError } from '../../core/errors.ts'
+import { unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
 /** Small questions about a tree. domino's elements know no `closest`. */
@@ -45,7 +46,7 @@ function following(from: Node, root: Node): Node | null {
 
 const SIMPLE = /^([a-z][a-z0-9]*)?((?:\.[\w-]+)*)(?:\[([a-z-]+)(?:([*^]?=)"?([^"\]]*)"?)?\])?$/i
 
-/** Of a list of tags, classes and attributes; null: a selector that says more. */
+/** For a list of tags, classes and attributes; null: a more complex selector. */
 function predicateOf(selector: string): ((element: Element) => boolean) | null {
   const tests: ((element: Element) => boolean)[] = []
   const tags = new Set<string>()
@@ -87,7 +88,7 @@ function hasAttribute(
   return operator === '^=' ? own.startsWith(value) : own.includes(value)
 }
 
-/** What the author calls an element: class, id and role, in lower case. */
+/** The author's names for an element: class, id and role, in lower case. */
 export function namesOf(element: Element): string {
   const names = [element.getAttribute('class'), element.getAttribute('id')]
   return names.join(' ').toLowerCase()
@@ -137,7 +138,7 @@ export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
   const document = domino.createDocument(withoutMarks(closedTags(withoutCrowds(html))), true)
-  // Of a page of frames.
+  // For a page of frames.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
   for (const element of all(document, '*')) {
@@ -169,7 +170,7 @@ function withoutCrowds(html: string): string {
 function refuseBytes(html: string): void {
   if (html.length <= READING_LIMITS.htmlBytesMax) return
   const limit = `HTML has at most ${READING_LIMITS.htmlBytesMax} characters`
-  throw new AppError('file_unreadable', `${limit}, found ${html.length}`)
+  throw unreadable(`${limit}, found ${html.length}`)
 }
 
 const XML_BEGIN = /^\s*<\?xml\b/i
@@ -221,5 +222,5 @@ function refuseDepth(root: Element): void {
 
 function tooDeep(): AppError {
   const limit = `${READING_LIMITS.htmlDepthMax} levels`
-  return new AppError('file_unreadable', `HTML nested deeper than ${limit}`)
+  return unreadable(`HTML nested deeper than ${limit}`)
 }

@@ -92,14 +92,14 @@ function listRules(turndown: TurndownService): void {
     replacement: (content, node) => {
       const text = content.trim()
       if (text === '' || !isElement(node)) return ''
-      const prefix = `${node.parentElement?.nodeName === 'OL' ? `${numberOf(node, numbers)}.` : '-'} `
+      const prefix = `${node.parentElement?.nodeName === 'OL' ? `${itemNumber(node, numbers)}.` : '-'} `
       return `${prefix}${text.replace(/\n(?=[^\n])/g, `\n${' '.repeat(prefix.length)}`)}\n`
     },
   })
 }
 
-/** Counted once, from one item to the next: items of a list are asked for in their order. */
-function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
+/** Counted once, from one item to the next: the items of a list are requested in order. */
+function itemNumber(item: Element, numbers: WeakMap<Element, number>): number {
   const own = Number.parseInt(item.getAttribute('value') ?? '', 10)
   const list = item.parentElement
   const start = Number.parseInt(list?.getAttribute('start') ?? '1', 10)
@@ -109,7 +109,7 @@ function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
   return number
 }
 
-/** No white space at the end of a line, no more than one empty line, nothing that is not seen. */
+/** No white space at line ends, at most one empty line, no invisible characters. */
 function tidied(markdown: string): string {
   return markdown
     .replace(/\u00A0/g, ' ')
@@ -120,13 +120,13 @@ function tidied(markdown: string): string {
     .replace(/\n{3,}/g, '\n\n')
 }
 
-const MARK = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
+const MARKED_PLACE = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
 
 /** Blocks start at the beginning of their lines, also within lists and quotes: their text stays exact. */
 function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
   const parts: string[] = []
   let end = 0
-  for (const found of markdown.matchAll(MARK)) {
+  for (const found of markdown.matchAll(MARKED_PLACE)) {
     const [line, before = '', index = '', after = ''] = found
     const block = blocks[Number(index)]
     const lead = before.replace(/^[\s>]*(?:-\s*)*$/, '').trimEnd()
@@ -145,8 +145,8 @@ function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
 const BLOCKS = 'ul, ol, dl, table, blockquote, h1, h2, h3, h4, h5, h6, p + p, div + div, p + div'
 
 /**
- * Terms with their definitions. Where each is a paragraph at most, a list: `- **term**: definition`; else the term is a
- * paragraph of its own, with the definition below it.
+ * Terms with their definitions. If each is at most a paragraph, a list: `- **term**: definition`; else the term is a
+ * paragraph, with the definition below it.
  */
 function definitionLists(turndown: TurndownService): void {
   const known = new WeakMap<Element, boolean>()

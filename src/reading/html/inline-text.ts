@@ -66,7 +66,7 @@ const UNSEEN_CHARS = /[\s\u200B\uFEFF]|\uFE0E|\uFE0F/g
 const ANCHOR_CLASS =
   /(?:^|\s)(?:headerlink|anchor|header-anchor|hash-link|anchorjs-link|heading-link|self-link|permalink|footnote-backref(?:erence)?|viewcode-back|mark|srclink|copy-?button|copybtn)(?:\s|$)/
 
-/** The pilcrow beside a heading, and others of its kind. */
+/** The pilcrow next to a heading, and similar signs. */
 function isAnchorSign(anchor: Element): boolean {
   const text = anchor.textContent ?? ''
   if (text.length > 20) return false
@@ -124,7 +124,7 @@ function raisedText(raised: Element): string {
   return /^[\p{L}\p{N}+−-]+$/u.test(bare) ? `^${bare}` : `^(${bare})`
 }
 
-/** A picture that leads elsewhere, and not to itself in large: a logo, a badge, an arrow. */
+/** A picture that links to another page, not to its own large version: a logo, a badge, an arrow. */
 function isButton(image: Element): boolean {
   const anchor = ancestor(image, (at) => at.nodeName === 'A')
   const href = anchor?.getAttribute('href') ?? null
@@ -170,10 +170,10 @@ function texOf(tex: string, isDisplay: boolean): string {
 
 /** MathML without TeX: fractions and scripts in a row. */
 function lineOf(math: Element): string {
-  return oneLine(rowOf(math))
+  return oneLine(rowAround(math))
 }
 
-function rowOf(element: Element): string {
+function rowAround(element: Element): string {
   const children = Array.from(element.childNodes).filter(
     (node) => isElement(node) || node.nodeType === 3,
   )
@@ -196,11 +196,11 @@ function partOf(element: Element): string {
     case 'msubsup':
       return `${first}_${grouped(second)}^${grouped(third)}`
     case 'msqrt':
-      return `sqrt(${rowOf(element)})`
+      return `sqrt(${rowAround(element)})`
     case 'mo':
       return operator(element.textContent ?? '')
     default:
-      return rowOf(element)
+      return rowAround(element)
   }
 }
 
@@ -214,7 +214,7 @@ function grouped(text: string): string {
   return /^[\p{L}\p{N}.]*$/u.test(bare) ? bare : `(${bare})`
 }
 
-/** `ttc`: what Doxygen shows beside the mouse. */
+/** `ttc`: Doxygen's tooltip. */
 const NO_TEXT =
   'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed, div.ttc'
 

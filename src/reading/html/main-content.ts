@@ -5,15 +5,15 @@ const MARKED_CHARS_MIN = 30
 /** An element marked as main must hold this share of the text outside of links. */
 const MAIN_SHARE = 0.25
 
-/** The text of a page. */
-export interface MainContent {
-  readonly main: Element
-  /** Of a page of links and hardly any text: how many links. null: it is none. */
-  readonly indexLinks: number | null
-}
-
 /** The part of a page that is its text, without clutter. @param document is taken apart */
-export function mainContent(document: Document, title: string | null): MainContent {
+export function mainContent(
+  document: Document,
+  title: string | null,
+): {
+  readonly main: Element
+  /** For a page of links with hardly any text: the number of links. null: another page. */
+  readonly indexLinks: number | null
+} {
   const { body } = document
   const marked = markedMain(body)
   const whole = marked ?? body
@@ -34,7 +34,7 @@ const MARKED = [
   '#mw-content-text',
 ]
 
-/** What the page itself calls its main part: the innermost that holds all of it. */
+/** The page's own main part: the innermost that contains all of it. */
 function markedMain(body: Element): Element | null {
   const weights = new TextWeights(body)
   const free = (element: Element): number => weights.freeChars(element)
@@ -65,7 +65,7 @@ function lengthOf(element: Element): number {
 }
 
 const LINKS_MIN = 10
-/** Text beside links and headings. A page that names no main part has the links of its menus too. */
+/** Text outside of links and headings. A page without a marked main part also has its menus' links. */
 const OWN_CHARS = { marked: 400, unmarked: 60 } as const
 /** A text with at least this many characters per link is not just navigation. */
 const CHARS_PER_LINK = 8

@@ -2,7 +2,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ProcessLimits, STOPPED_FILE, type StopReason } from './reading-messages.ts'
 
-/** What the process is at work on; null: nothing. */
+/** The current job of the process; null: none. */
 export type GuardedJob = { readonly folder: string; readonly limits: ProcessLimits } | null
 
 const LOOK_MS = 20
@@ -63,7 +63,7 @@ export class ProcessGuard {
   }
 }
 
-/** Of all files in it, also in folders. One that goes while it is counted counts nothing. */
+/** The size of all files in it, also in folders. Files that disappear meanwhile do not count. */
 function sizeOf(folder: string): number {
   try {
     return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

@@ -21,7 +21,13 @@ import {
 } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { processorMs } from '../../core/runtime/process-limits.ts'
-import { type DocumentReader, type ReadingNotes, wholeDocument } from '../document-format.ts'
+import {
+  couldNotRead,
+  type DocumentReader,
+  type ReadingNotes,
+  unreadable,
+  wholeDocument,
+} from '../document-format.ts'
 import { fileFormat, hasDirectory } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { beginsLikeZip } from '../zip-file.ts'
@@ -35,18 +41,18 @@ import {
 
 interface FileContents {
   readonly format: FileFormat
-  /** Their files lie in the folder. */
+  /** Their files are in the folder. */
   readonly tables: readonly ReadTable[]
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
-  /** Of a ZIP of other files; else null. */
+  /** For a ZIP of other files; else null. */
   readonly archive: ReadArchive | null
 }
 
-/** Enough of a file's begin and end to tell its format, unless it is a container of others. */
+/** Enough of a file's start and end to recognize its format, unless it contains others. */
 const LOOKED_AT_BYTES = 65_536
 
 /**
- * What is in a file. It runs in a reader process.
+ * The content of a file. It runs in a reader process.
  * @param folder an empty one for the files of tables
  * @throws AppError `file_unreadable`
  */
@@ -55,7 +61,7 @@ export async function readFile(
   folder: string,
   notes: ReadingNotes,
 ): Promise<FileContents> {
-  if (Bun.file(sent.path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  if (Bun.file(sent.path).size === 0) throw unreadable('The file is empty')
   const source = await unpackedFile(sent, folder, notes)
   const format = source.options.format ?? (await formatOf(source))
   if (format === 'zip') {
@@ -73,7 +79,7 @@ export async function readFile(
 
 async function formatOf(source: SourceFile): Promise<FileFormat> {
   const bytes = await ends(source.path)
-  // One that is larger than any document is not looked into to tell.
+  // A file larger than any document is not examined for this.
   const isLarge = Bun.file(source.path).size > READING_LIMITS.documentBytesMax
   return isLarge && beginsLikeZip(bytes) ? 'zip' : fileFormat(source.name, bytes)
 }
@@ -86,10 +92,7 @@ async function* documentsOf(
   const file = Bun.file(source.path)
   if (file.size > READING_LIMITS.documentBytesMax) {
     const limit = READING_LIMITS.documentBytesMax / 1024 ** 2
-    throw new AppError(
-      'file_unreadable',
-      `The file could not be read: documents have at most ${limit} MiB; split it`,
-    )
+    throw couldNotRead(`documents have at most ${limit} MiB; split it`)
   }
   const charset = source.options.encoding ?? charsetOf(source.contentType)
   yield* readDocuments(
@@ -98,7 +101,7 @@ async function* documentsOf(
   )
 }
 
-/** Of `text/html; charset=utf-8`. */
+/** From `text/html; charset=utf-8`. */
 function charsetOf(contentType: string | null): string | null {
   return /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType ?? '')?.[1] ?? null
 }
@@ -120,7 +123,7 @@ async function ends(path: string): Promise<Uint8Array> {
 }
 
 /** The large parsers are loaded with the first document that needs them. */
-const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
+const DOCUMENT_READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
   pdf: async () => (await import('../documents/pdf.ts')).readPdf,
   docx: async () => (await import('../documents/office/docx.ts')).readDocx,
   pptx: async () => (await import('../documents/office/pptx.ts')).readPptx,
@@ -149,13 +152,13 @@ export async function* readDocuments(
   document: RawDocument,
   notes: ReadingNotes,
 ): AsyncGenerator<ReadDocument, void> {
-  const read = await READERS[document.format]()
+  const read = await DOCUMENT_READERS[document.format]()
   yield* read(document, notes)
 }
 
 const UNHEARD: ReadingNotes = { recognize: () => {}, warn: () => {} }
 
-/** The first document of a file, as pages are read; an empty one where there is none. @throws AppError `file_unreadable` */
+/** The first document of a file, as for pages; an empty one if there is none. @throws AppError `file_unreadable` */
 export async function readDocument(
   document: RawDocument,
   notes: ReadingNotes = UNHEARD,
@@ -165,7 +168,7 @@ export async function readDocument(
 }
 
 const REASON_CHARS_MAX = 500
-/** Of the processor time for a file; the rest is for what becomes of the pages that were read. */
+/** The share of a file's processor time; the rest is for processing the pages read. */
 const SPENT_SHARE = 0.7
 
 /** The work of a reader process: every failure that it survives is an answer. */
@@ -245,7 +248,7 @@ function failure(id: number, error: unknown): ReadingAnswer {
 }
 
 /**
- * A file without the compression around it, as another file in the folder; the file itself where there is none.
+ * The file without its compression, as another file in the folder; the file itself without any.
  * @throws AppError `file_unreadable` for a file that is damaged or becomes too large
  */
 async function unpackedFile(
@@ -269,13 +272,9 @@ async function unpackedFile(
   } catch (error) {
     if (error instanceof AppError) throw error
     const why = error instanceof Error ? error.message : String(error)
-    throw new AppError(
-      'file_unreadable',
-      `The file could not be read: its ${compression} compression is damaged (${why})`,
-      { cause: error },
-    )
+    throw couldNotRead(`its ${compression} compression is damaged (${why})`, error)
   }
-  if (Bun.file(path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  if (Bun.file(path).size === 0) throw unreadable('The file is empty')
   notes.recognize({ compression })
   return { ...source, path, name: source.name.replace(/\.(gz|gzip|zst|zstd)$/i, '') }
 }
@@ -294,9 +293,8 @@ function bounded(sizeMax: number): Transform {
       size += piece.length
       if (size <= sizeMax) return done(null, piece)
       done(
-        new AppError(
-          'file_unreadable',
-          `The file could not be read: unpacked it is larger than ${Math.floor(sizeMax / 1024 ** 2)} MiB, which is the most for its size`,
+        couldNotRead(
+          `unpacked it is larger than ${Math.floor(sizeMax / 1024 ** 2)} MiB, which is the most for its size`,
         ),
       )
     },

@@ -13,6 +13,7 @@ import type {
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { FairPool } from '../../core/runtime/fair-pool.ts'
+import { couldNotRead } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { writtenDocuments } from './document-files.ts'
 import {
@@ -27,11 +28,11 @@ import {
 export interface ReaderProcessesOptions {
   /** Entry of the processes. */
   readonly entryUrl: string
-  /** Where each file gets a folder of its own; null: in the operating system's temporary folder. */
+  /** Where each file gets a private folder; null: in the system's temporary folder. */
   readonly folder: string | null
   /** All that the processes have of one: nothing secret. */
   readonly environment: Readonly<Record<string, string>>
-  /** Of one process, resident. */
+  /** For one process, resident. */
   readonly memoryBytes: number
   /** Processor time for a small file. */
   readonly readMs: number
@@ -56,8 +57,7 @@ export function readerProcessesOptions(
 }
 
 /**
- * Reads files in processes of their own, apart from the server: a few, which are started when they are needed and end when
- * they are not. Requests take turns.
+ * Reads files in separate processes: a few, started on demand and ended when idle. Requests take turns.
  */
 export class ReaderProcesses {
   readonly #options: ReaderProcessesOptions
@@ -76,7 +76,7 @@ export class ReaderProcesses {
     })
   }
 
-  /** What is read by it takes turns with that of others, however much of it there is. */
+  /** Its files take turns with those of others, however many there are. */
   inTurns(turns: symbol): FileReading {
     return { readFile: (source, use, signal) => this.#readFile(source, use, signal, turns) }
   }
@@ -167,7 +167,7 @@ interface ReaderProcessOptions {
 
 /** A process that ended before it answered. */
 interface Ended {
-  /** A number, where it has no name. */
+  /** A number, if it has no name. */
   readonly signal: string | number | null
   readonly exitCode: number | null
 }
@@ -190,7 +190,7 @@ class ReaderProcess {
     return this.#process !== null
   }
 
-  /** Starts it where it does not run, for a job that may come. */
+  /** Starts the process if it is not running, for a job that may come. */
   warm(): void {
     this.#running()
     this.#startIdling()
@@ -204,7 +204,7 @@ class ReaderProcess {
     try {
       const message = await abortable(this.#answered(job), AbortSignal.any([signal, timeout]))
       const answer = answerOf(message, job)
-      if (answer === null) throw unreadable('its reader answered nonsense')
+      if (answer === null) throw couldNotRead('its reader answered nonsense')
       this.#startIdling()
       if (answer.kind === 'read') return answer.summary
       throw new AppError(answer.code, answer.message)
@@ -214,7 +214,7 @@ class ReaderProcess {
       await this.stop()
       if (signal.aborted) throw signal.reason
       if (timeout.aborted) throw tookTooLong(deadlineMs)
-      throw error instanceof AppError ? error : await endOf(error, job)
+      throw error instanceof AppError ? error : await causeOfEnd(error, job)
     }
   }
 
@@ -249,7 +249,7 @@ class ReaderProcess {
     if (this.#process !== null) return this.#process
     const path = fileURLToPath(this.#options.entryUrl)
     const started: Subprocess = Bun.spawn([process.execPath, '--no-env-file', path], {
-      // Where no file lies that Bun reads on its own, such as a .env.
+      // A folder without files that Bun reads by itself, such as .env.
       cwd: dirname(path),
       env: this.#options.environment,
       stdio: ['ignore', 'ignore', 'ignore'],
@@ -280,28 +280,28 @@ class ReaderProcess {
   }
 }
 
-/** What a caller hears of a process that ended by itself. */
-async function endOf(ended: unknown, job: ReadingJob): Promise<AppError> {
+/** The caller's error for a process that ended by itself. */
+async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
   const { signal, exitCode } = ended as Ended
   const reason = await stopReason(job.folder)
   if (reason === 'output') {
     const limit = megabytes(job.limits.outputBytes)
-    return unreadable(`it becomes more than ${limit}, the limit for a file of its size; split it`)
+    return couldNotRead(`it becomes more than ${limit}, the limit for a file of its size; split it`)
   }
   if (reason === 'cpu') {
     const limit = `${Math.round((job.limits.cpuMs ?? 0) / 1000)} s of processor time`
-    return unreadable(`it took more than ${limit}, the limit for a file of its size; split it`)
+    return couldNotRead(`it took more than ${limit}, the limit for a file of its size; split it`)
   }
   // The operating system ends what takes too much memory in the same way.
   if (reason === 'memory' || signal === 'SIGKILL') {
     const limit = megabytes(job.limits.memoryBytes)
     const setting = 'EIDER_READING_MEMORY'
-    return unreadable(
+    return couldNotRead(
       `it took more than ${limit} of memory, the limit (${setting}); split the file, or raise the limit`,
     )
   }
   const how = signal ?? `exit code ${exitCode}`
-  return unreadable(
+  return couldNotRead(
     `its reader crashed (${how}); the file is damaged or made to do harm: save it anew with the program that made it`,
   )
 }
@@ -313,11 +313,9 @@ async function stopReason(folder: string): Promise<StopReason | null> {
 
 function tookTooLong(deadlineMs: number): AppError {
   const seconds = Math.round(deadlineMs / 1000)
-  return unreadable(`it took longer than ${seconds} s, the limit for a file of its size; split it`)
-}
-
-function unreadable(why: string): AppError {
-  return new AppError('file_unreadable', `The file could not be read: ${why}`)
+  return couldNotRead(
+    `it took longer than ${seconds} s, the limit for a file of its size; split it`,
+  )
 }
 
 function megabytes(bytes: number): string {

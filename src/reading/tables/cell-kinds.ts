@@ -1,13 +1,13 @@
 import { literal } from '../../core/domain/identifier.ts'
 
 /**
- * What a column of text can be read as. A kind is tried on the first rows here and on all rows by DuckDB: both must agree, so
- * the SQL says the same as the pattern.
+ * A type that a column of text can be read as. A kind is tested on the first rows here and on all rows by DuckDB: both must
+ * agree, so the SQL means the same as the pattern.
  */
 export interface CellKind {
   readonly name: string
   readonly type: string
-  /** Of one value. */
+  /** For one value. */
   readonly pattern: RegExp
   /** NULL where the value is not of this kind. */
   readonly cast: (value: string) => string
@@ -23,7 +23,7 @@ export const NULL_MARKERS: readonly string[] =
 
 export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
 
-/** The number begins with a zero that a number would not keep. */
+/** The number has a leading zero that would be lost. */
 const leadsWithZero = (value: string) =>
   `((${value} >= '00' AND ${value} < '0:') OR (${value} >= '-00' AND ${value} < '-0:'))`
 
@@ -76,7 +76,7 @@ function moment(type: 'DATE' | 'TIMESTAMP' | 'TIME', format: string, pattern: Re
 const DAY = '\\d{1,2}'
 const CLOCK = String.raw`\d{1,2}:\d{2}`
 
-/** The same day in other orders, and the same with a time of day behind it. */
+/** The same day in other orders, also followed by a time of day. */
 function days(): CellKind[] {
   const formats: [format: string, pattern: string][] = [
     ['%Y/%m/%d', String.raw`\d{4}/${DAY}/${DAY}`],
@@ -113,7 +113,7 @@ const ISO_DAY = /^\d{4}-\d{2}-\d{2}$/
 const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?$/
 const ISO_ZONED =
   /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?\s?([Zz]|[+-]\d{2}(:?\d{2})?)$/
-const TIME = /^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/
+const TIME_CELL = /^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/
 
 const simple = (name: string, type: string, pattern: RegExp): CellKind => ({
   name,
@@ -170,10 +170,10 @@ export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'time',
     type: 'TIME',
-    pattern: TIME,
+    pattern: TIME_CELL,
     cast: (value) =>
       `TRY_CAST(CASE WHEN length(${value}) < 6 THEN ${value} || ':00' ELSE ${value} END AS TIME)`,
-    holds: (value) => matches(value, TIME),
+    holds: (value) => matches(value, TIME_CELL),
   },
   ...days(),
 ]

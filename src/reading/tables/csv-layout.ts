@@ -1,6 +1,6 @@
 import { CELL_KINDS, IS_NULL_MARKER } from './cell-kinds.ts'
 
-/** A row of the begin of a file. */
+/** A row at the start of a file. */
 export interface SampleRow {
   readonly line: number
   readonly cells: readonly string[]
@@ -14,7 +14,7 @@ export interface CsvLayout {
   readonly names: readonly string[] | null
   /** How many values a row should have. */
   readonly width: number
-  /** Lines that begin with `#` and are not as wide as the table are comments. */
+  /** Lines that start with `#` and are not as wide as the table are comments. */
   readonly hasComments: boolean
   /** Lines before the table that are neither names nor comments, unchanged. */
   readonly skipped: readonly SampleRow[]
@@ -81,7 +81,7 @@ function commonWidth(rows: readonly SampleRow[]): number {
   return best
 }
 
-/** Rows above the table: they fill no more than half of its columns, and a full row comes after them. */
+/** Rows above the table: they fill at most half of its columns, and a full row follows. */
 function titleCount(rows: readonly SampleRow[], width: number): number {
   if (width < 2) return 0
   const isNarrow = ({ cells }: SampleRow) => {
@@ -122,7 +122,7 @@ function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly
 
 type Kind = 'empty' | 'typed' | 'text'
 
-function kindOf(cell: string): Kind {
+function cellKind(cell: string): Kind {
   const value = cell.trim()
   if (IS_NULL_MARKER.has(value)) return 'empty'
   return CELL_KINDS.some((kind) => kind.pattern.test(value)) ? 'typed' : 'text'
@@ -135,14 +135,14 @@ const ROWS_COMPARED = 50
  * text, the first row is taken for names, as everywhere.
  */
 function looksLikeHeader(cells: readonly string[], body: readonly SampleRow[]): boolean {
-  const kinds = cells.map(kindOf)
+  const kinds = cells.map(cellKind)
   if (body.length === 0) return kinds.every((kind) => kind === 'text')
   let votes = 0
   const compared = body.slice(0, ROWS_COMPARED)
   for (const [index, kind] of kinds.entries()) {
     if (index >= COLUMNS_COMPARED) break
     const below = compared
-      .map((row) => kindOf(row.cells[index] ?? ''))
+      .map((row) => cellKind(row.cells[index] ?? ''))
       .filter((one) => one !== 'empty')
     if (below.length === 0) continue
     const isTyped = below.every((one) => one === 'typed')

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { AppError } from '../../core/errors.ts'
+import { couldNotRead } from '../document-format.ts'
 
 const BLOCK_BYTES = 1024 * 1024
 
@@ -37,7 +38,7 @@ export class TooWide extends AppError {
  * are then `text(0)` to `text(count - 1)`. Memory is bounded by the longest row.
  */
 export class CsvRows {
-  /** Of the current row: its number of values, and the line that it begins in, from 1. */
+  /** The number of values in the current row, and its first line, from 1. */
   count = 0
   line = 0
   /** The position of the current row in the file, without its end. */
@@ -50,7 +51,7 @@ export class CsvRows {
   readonly #dialect: CsvDialect
   readonly #source: ByteSource
   #buffer: Uint8Array
-  /** Place of the buffer's first byte in the file, bytes in it, begin of the next row in it. */
+  /** The file position of the buffer's first byte, the bytes in it, the start of the next row in it. */
   #offset = 0
   #filled = 0
   #at = 0
@@ -104,7 +105,7 @@ export class CsvRows {
     return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
   }
 
-  /** A value with something behind its closing quote, `"a"b`, is ab. */
+  /** A value with text after its closing quote, `"a"b`, is ab. */
   #unescaped(text: string, isOdd: boolean): string {
     const { quote, escapedBy } = this.#dialect
     const sign = quote === null ? '' : String.fromCharCode(quote)
@@ -114,7 +115,7 @@ export class CsvRows {
     return closed.replaceAll(sign + sign, sign)
   }
 
-  /** Keeps the row that has begun, reads on. false: there is nothing more. */
+  /** Keeps the current row and reads more. false: at the end. */
   #fill(): boolean {
     if (this.#isAtEnd) return false
     const rest = this.#filled - this.#at
@@ -133,9 +134,8 @@ export class CsvRows {
   }
 
   #tooLong(): AppError {
-    return new AppError(
-      'file_unreadable',
-      `The file could not be read: the row that begins in line ${this.#nextLine} is longer than ${ROW_BYTES_MAX / 1024 / 1024} MiB`,
+    return couldNotRead(
+      `the row that begins in line ${this.#nextLine} is longer than ${ROW_BYTES_MAX / 1024 / 1024} MiB`,
     )
   }
 
@@ -200,7 +200,7 @@ export class CsvRows {
   #end = -1
   #kind = 0
 
-  /** Goes behind the closing quote of a value that begins at `start`; -1: it is not in this buffer. */
+  /** Moves past the closing quote of a value that starts at `start`; -1: not in this buffer. */
   #quoted(start: number): number {
     const { delimiter, lineEnd } = this.#dialect
     const closing = this.#closingQuote(start)
@@ -257,7 +257,7 @@ export class CsvRows {
         this.#escapesWithin = true
         this.isUnusual = true
       } else if (byte === quote) {
-        // The byte behind it decides.
+        // The next byte decides.
         if (index + 1 >= filled && !this.#isAtEnd) return -1
         if (escapedBy !== quote || buffer[index + 1] !== quote) {
           return index
@@ -271,7 +271,7 @@ export class CsvRows {
     return -1
   }
 
-  /** Room for more values, then the row anew. */
+  /** Makes room for more values, then repeats the row. */
   #wider(): boolean {
     const size = this.#starts.length * 2
     if (size > TABLE_COLUMNS_MAX * 16) throw new TooWide(this.#nextLine)
@@ -297,7 +297,7 @@ function oddlyQuoted(text: string, sign: string): string {
 
 /** Where bytes come from, a piece at a time. */
 interface ByteSource {
-  /** Fills the begin of `target`; 0: there is nothing more. */
+  /** Fills the start of `target`; 0: at the end. */
   read(target: Uint8Array): number
 }
 

@@ -20,18 +20,18 @@ const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§
 const ROWS_LOOKED_AT = 500
 const CELLS_PER_ROW = 60
 
-/** What is known already. */
+/** The known facts. */
 export interface DialectHints {
-  /** undefined: not said. */
+  /** undefined: unknown. */
   readonly delimiter?: number
-  /** Of the name of the file. */
+  /** By the name of the file. */
   readonly isTabSeparated: boolean
 }
 
 /**
- * How a delimited file is written, from its begin: every delimiter is tried with every way of quoting, and the one wins
- * under which the rows are equally wide and the values look like values.
- * @param sample the begin of the file as UTF-8, from the first row on
+ * The format of a delimited file, from its start: every delimiter is tried with every way of quoting; the best one has rows
+ * of equal width and plausible values.
+ * @param sample the start of the file as UTF-8, from the first row on
  * @param isWhole whether it is all of the file
  */
 export function sniffedDialect(
@@ -167,9 +167,9 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
   return score * (1 - oddCount / rowCount)
 }
 
-const NUMBER =
+const NUMBER_VALUE =
   /^[+-]?[$€£¥]?\s?(\d{1,3}([.,' \u00a0]\d{3})*|\d+)?([.,]\d+)?([eE][+-]?\d+)?\s?[%€$£]?$/
-const WORDS = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
+const WORD_VALUE = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
 const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
@@ -179,10 +179,10 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
   if (isQuoted) return 1
   const value = text.trim()
   if (value === '') return 0.7
-  if (NUMBER.test(value) || MOMENT.test(value)) return 1
+  if (NUMBER_VALUE.test(value) || MOMENT.test(value)) return 1
   if (dialect.quote === null && /^".*"$/.test(value)) return 0.2
   if (/^["']|["']$/.test(value)) return 0.1
-  if (WORDS.test(value)) return 0.9
+  if (WORD_VALUE.test(value)) return 0.9
   if (ADDRESS.test(value)) return 0.9
   return /[;\t|]/.test(value) ? 0.1 : 0.5
 }

@@ -14,7 +14,7 @@ export interface PlainCsv {
 
 const LINE_BYTES = 2 * 1024 * 1024
 
-/** What a FROM takes: columns `c0`, `c1` … of text. DuckDB decides nothing about how the files are written. */
+/** The FROM clause: columns `c0`, `c1` … of text. DuckDB detects nothing about the files. */
 export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPadded }: PlainCsv) {
   const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
   const mark = literal(String.fromCharCode(quote))

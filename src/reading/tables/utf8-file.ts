@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { type ReadingNotes, unreadable } from '../document-format.ts'
 import {
   declaredEncoding,
   detectedEncoding,
@@ -48,8 +47,7 @@ function namedEncoding(name: string): TextEncoding {
   const encoding = declaredEncoding(name)
   if (encoding !== null) return encoding
   if (/^utf-?8$/i.test(name.trim())) return 'utf-8'
-  throw new AppError(
-    'file_unreadable',
+  throw unreadable(
     `No encoding is called ${JSON.stringify(name.slice(0, 40))}; known are those of the WHATWG Encoding Standard, such as utf-8, windows-1252, shift_jis and gb18030`,
   )
 }
@@ -73,7 +71,7 @@ function mostlyUtf8(bytes: Uint8Array): boolean {
   return beyond >= 20 && damaged <= beyond / 20
 }
 
-/** Blocks, each from the begin of a letter of UTF-8 on. */
+/** Blocks, each starting at a whole UTF-8 character. */
 function* blocksOf(file: number): Generator<Uint8Array, void> {
   const buffer = new Uint8Array(BLOCK_BYTES)
   let at = 0

@@ -7,6 +7,7 @@ import type {
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../../core/domain/ports/storage-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
+import { requireFields } from '../native-select.ts'
 import {
   failureOf,
   type ServerProtocol,
@@ -24,26 +25,21 @@ import {
 } from '../source-engine.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import { StreamedRows } from '../streamed-rows.ts'
-import {
-  PostgresConnection,
-  type PostgresField,
-  requireRows,
-  type TextRow,
-} from './postgres-connection.ts'
+import { PostgresConnection, type PostgresField, type TextRow } from './postgres-connection.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
 import {
   castExpression,
+  columnInFile,
   fileExpression,
   type PostgresType,
   PostgresTypes,
-  stagedColumn,
   valueConverter,
 } from './postgres-types.ts'
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
   readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
-  /** With connections of their own: those who read wait for no write. */
+  /** With separate connections: readers wait for no write. */
   readonly #storage: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
@@ -91,7 +87,7 @@ export class PostgresSource implements SourceEngine {
 
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
     return this.#sessions.within(source, work, async (session) => {
-      return columnsOf(await described(postgresSelect(sql), session))
+      return resultColumns(await described(postgresSelect(sql), session))
     })
   }
 
@@ -150,12 +146,12 @@ export class PostgresSource implements SourceEngine {
       await csv.remove()
       throw error
     }
-    const columns = types.map((type, index) => stagedColumn(fields[index]?.name ?? '', type))
+    const columns = types.map((type, index) => columnInFile(fields[index]?.name ?? '', type))
     return {
       path: csv.path,
       sizeBytes: csv.sizeBytes,
       select: csv.select(columns),
-      columns: columnsOf({ fields, types }),
+      columns: resultColumns({ fields, types }),
     }
   }
 
@@ -191,7 +187,7 @@ export class PostgresSource implements SourceEngine {
   }
 }
 
-/** The statement itself where no column is read as another type. */
+/** The statement itself if no column is cast. */
 function castSelect(select: string, types: Described['types']): string {
   if (types.every(({ cast }) => cast === undefined)) return select
   const names = types.map((_, index) => `c${index}`)
@@ -199,7 +195,7 @@ function castSelect(select: string, types: Described['types']): string {
   return `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
 }
 
-function columnsOf({ fields, types }: Described): readonly SourceColumn[] {
+function resultColumns({ fields, types }: Described): readonly SourceColumn[] {
   return fields.map(({ name }, index) => ({
     name,
     type: types[index]?.duckdb ?? 'VARCHAR',
@@ -254,8 +250,7 @@ const ARRAY_LEVELS_UNKNOWN = 0
 
 /** The statement is parsed alone, so that it is one, and whole. @throws AppError `sql_not_supported` */
 async function described(select: string, { connection, kept }: Session): Promise<Described> {
-  const fields = await connection.describe(select)
-  requireRows(fields)
+  const fields = requireFields(await connection.describe(select))
   const levels = await arrayLevels(fields, connection)
   const wanted = fields.map(({ dataTypeID, dataTypeModifier }, index) => ({
     oid: dataTypeID,
@@ -291,7 +286,7 @@ async function arrayLevels(
   )
 }
 
-/** Of rows that begin with a column, as the catalog describes it. */
+/** For rows that start with a column, as the catalog describes it. */
 async function catalogColumns(
   rows: readonly TextRow[],
   { connection, kept }: Session,
@@ -308,7 +303,7 @@ async function catalogColumns(
   }))
 }
 
-/** What a session with PostgreSQL begins and ends with. */
+/** How a session with PostgreSQL starts and ends. */
 
 type Session = ServerSession<PostgresConnection, PostgresTypes>
 

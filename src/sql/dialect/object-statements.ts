@@ -116,7 +116,7 @@ const SHOWN = {
 
 const SOURCE = 'the name of a source'
 
-/** What a statement of these begins with, one after the other. */
+/** The readers of these statements, tried in order. */
 const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
   (read) => definedObject(read, 'knowledge_base'),
   (read) => definedObject(read, 'agent'),

@@ -21,7 +21,7 @@ import type {
 
 export interface RenderedRead {
   readonly select: SourceSelect
-  /** Whether exactly the rows come that meet the whole condition, in the order that was asked for, and no more than its LIMIT. */
+  /** Whether exactly the rows come that meet the whole condition, in the requested order, within its LIMIT. */
   readonly isExact: boolean
 }
 
@@ -152,7 +152,7 @@ function isEachColumn({ columns }: SourceRead, items: DirectAnswer['items']): bo
   )
 }
 
-/** null: the source cannot tell which rows are the first. */
+/** null: the source cannot determine the first rows. */
 function renderSlice(
   slice: SourceSlice | null,
   { text, params }: Rendering,

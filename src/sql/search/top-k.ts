@@ -1,4 +1,4 @@
-/** What a search means for the order and the number of rows of its SELECT. */
+/** The effect of a search on the order and number of its SELECT's rows. */
 
 import {
   columnNode,
@@ -124,7 +124,7 @@ function isOneRow(query: TreeNode): boolean {
 }
 
 /** OFFSET alone is a LIMIT without a number. */
-function isLimited(select: TreeNode): boolean {
+export function isLimited(select: TreeNode): boolean {
   return isNode(limitOf(select)?.limit)
 }
 

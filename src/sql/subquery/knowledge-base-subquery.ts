@@ -1,4 +1,6 @@
-/** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
+/** A knowledge base in a FROM: its search is taken out of the SELECT and replaced by the sub-query that answers it. */
+
+import type { ColumnCondition } from '../../core/domain/column-condition.ts'
 import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
@@ -12,7 +14,8 @@ import {
 } from '../ast/select-ast.ts'
 import { isVolatile, stabilityOf } from '../guard/function-lists.ts'
 import { measure, measuresSql, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
-import type { GivenSearch, NameScope, PlanInputs } from '../search/plan-inputs.ts'
+import { memoryCondition } from '../search/memory-condition.ts'
+import type { GivenSearch, NameScope, PlainAnswer, PlanInputs } from '../search/plan-inputs.ts'
 import {
   branchesOf,
   candidateSearchOf,
@@ -36,7 +39,7 @@ import {
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
-import { isPlainCount, type PlainAnswer, plainAnswerOf } from './plain-answer.ts'
+import { documentAnswerOf, isPlainCount, plainAnswerOf } from './plain-answer.ts'
 import { rerankedSearchOf } from './reranked-search.ts'
 
 /** Puts a search into the tree, and maybe another one that uses candidates. */
@@ -63,6 +66,8 @@ export interface CandidateEdit {
 export interface PrefilterEdit extends TreeEdit {
   /** False where its conditions read the clock. */
   readonly isCacheable: boolean
+  /** See `PrefilterSql`. */
+  readonly condition: ColumnCondition | null
 }
 
 /** How a hybrid search fuses its candidates. */
@@ -88,7 +93,7 @@ export interface SelectContext {
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly inputs: PlanInputs
-  /** What the names of the SELECT mean. */
+  /** The meaning of the SELECT's names. */
   readonly names: NameScope
 }
 
@@ -111,6 +116,10 @@ export function putKnowledgeBase(
   compareAsText(select, source, kb)
   const search = searchOf(select, source, context)
   const isSearched = search.ranking !== null
+  if (!isSearched && place === 'outermost') {
+    const document = documentAnswerOf(select, source)
+    if (document !== null) context.inputs.document = { ...document, select }
+  }
   const lateral = lateralRankingOf(search)
   const isAlone = select.from_table === ref
   const isPruned = isSearched && lateral === null && isAlone
@@ -153,7 +162,7 @@ export function putKnowledgeBase(
   return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
 }
 
-/** The search with its candidates reranked. null where nothing is reranked. */
+/** The search with reranked candidates. null without reranking. */
 function rerankedEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly search: Search; readonly count: number },
@@ -181,7 +190,7 @@ function rerankedEdit(
   return { sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) }
 }
 
-/** The same search from candidates. null where they would not be enough, which is noted with the reason. */
+/** The same search from candidates. null if they would not be enough, which is noted with the reason. */
 function candidateEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly shape: ChunkSubqueryShape },
@@ -216,6 +225,7 @@ function candidateEdit(
     prefilter: conditions && {
       sql: prefilterSql(knowledgeBase, alias, shape.usedNames),
       isCacheable: stabilityOf(conditions) === 'consistent',
+      condition: memoryCondition(conditions, alias, knowledgeBase),
       apply: (tree) => putConditions(tree, conditions),
     },
   }
@@ -249,7 +259,7 @@ function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: Select
   return search
 }
 
-/** A knowledge base that was told to search by meaning alone does so for agents too. */
+/** A knowledge base set to search by meaning only does so for agents too. */
 function searchDefaultsOf({ search, params }: KnowledgeBase, names: NameScope): SearchDefaults {
   const isHybridByDefault = names.isHybridByDefault === true && params.hybrid_search !== false
   return isHybridByDefault ? { ...search, isHybrid: true } : search

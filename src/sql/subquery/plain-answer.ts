@@ -1,4 +1,4 @@
-/** What is answered without a statement: a search for rows of its nearest chunks and nothing else, and the count of all chunks. */
+/** Answers without a statement: the rows of a search's nearest chunks, and the count of all chunks. */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   isColumn,
@@ -8,35 +8,14 @@ import {
   type TreeValue,
   textValue,
 } from '../ast/select-ast.ts'
+import { wordOf } from '../search/memory-condition.ts'
+import type { DocumentAnswer, PlainAnswer, PlainColumn } from '../search/plan-inputs.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/search-options.ts'
-import { countedLimitOf } from '../search/top-k.ts'
-
-/** What a column of the answer shows. */
-export type PlainColumn =
-  | 'id'
-  | 'chunk_id'
-  | 'chunk_content'
-  | 'metadata'
-  | 'relevance'
-  | 'distance'
-  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
-  | { readonly metadataColumn: number | null }
-
-export interface PlainAnswer {
-  readonly columns: readonly PlainColumn[]
-  /** Physical names of the metadata columns that are shown. */
-  readonly metadataColumns: readonly string[]
-  /** All of them must hold. */
-  readonly thresholds: readonly Threshold[]
-  readonly limit: number
-  readonly offset: number
-  /** By relevance first, then by distance; by distance alone without hybrid search. */
-  readonly isHybrid: boolean
-}
+import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
- * @param select that its nearest chunks answer, as `candidateSearchOf` and `nearestCountOf` say, before anything is put
+ * @param select one that its nearest chunks answer, by `candidateSearchOf` and `nearestCountOf`, before anything is inserted
  * into it; its own conditions are checked before the chunks are found
  * @returns null for a SELECT that shows more than columns of its chunks
  */
@@ -82,7 +61,7 @@ const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
   ['content', 'chunk_content'],
 ])
 
-/** `*` and `alias.*` without anything behind it. */
+/** `*` and `alias.*` without modifiers. */
 function isPlainStar(item: TreeNode, alias: string): boolean {
   if (item.class !== 'STAR' || item.type !== 'STAR') return false
   const relation = textValue(item.relation_name)
@@ -125,6 +104,23 @@ function plainColumn(
   return isDeclared ? [{ metadataColumn: null }] : null
 }
 
+/** null for a SELECT that does more than show the chunks of one document. */
+export function documentAnswerOf(
+  select: TreeNode,
+  source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase; readonly ref: TreeNode },
+): DocumentAnswer | null {
+  const { left, right } = isNode(select.where_clause) ? select.where_clause : {}
+  const isEqual = isNode(select.where_clause) && select.where_clause.type === 'COMPARE_EQUAL'
+  const isPlain = select.from_table === source.ref && nearestCountOf(select, 'outermost') !== null
+  if (!isEqual || !isPlain || !isNode(left) || !isNode(right)) return null
+  if (ownColumnName(left, { alias: source.alias, isOnly: true }) !== 'id') return null
+  const id = wordOf(right)
+  const plain = id && plainAnswerOf(select, source, false)
+  if (id === null || plain === null) return null
+  const limit = isLimited(select) ? plain.limit : Number.POSITIVE_INFINITY
+  return { knowledgeBase: source.knowledgeBase, id, plain: { ...plain, limit } }
+}
+
 /** True for `SELECT count(*) FROM <ref>` and nothing else; the column may have a name. */
 export function isPlainCount(select: TreeNode, ref: TreeNode): boolean {
   const [item, ...others] = nodesOf(select.select_list)
@@ -148,7 +144,7 @@ const OF_TABLE = new Set([
 ])
 const OF_CALL = new Set(['class', 'type', 'alias', 'query_location', 'function_name'])
 
-/** True where all fields but these are empty. */
+/** True if all fields but these are empty. */
 function isBare(node: TreeNode, fields: ReadonlySet<string>): boolean {
   return Object.entries(node).every(([field, value]) => fields.has(field) || isEmpty(value))
 }

@@ -90,13 +90,14 @@ async function readableSource(folder: string, scratch: string) {
   throw new StartError(`Nothing of ${file} can be read: ${bare.error}. Restore a backup`)
 }
 
-/** What a reader prints at last; where it ended by itself, the range of rows that it was at. */
+/** The last output of a reader; if it crashed, the range of rows it was reading. */
 type ReaderOutcome<T> =
   | { readonly result: T }
   | { readonly error: string; readonly crashedAt?: number }
 
 async function read<T>(args: readonly string[]): Promise<ReaderOutcome<T>> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'salvage-reader.ts'), ...args], {
+  const reader = join(import.meta.dir, 'salvage-reader.ts')
+  const child = Bun.spawn([process.execPath, ...process.execArgv, reader, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const lines = (await new Response(child.stdout).text()).trim().split('\n')
@@ -175,7 +176,7 @@ function safe(name: string): string {
     .slice(0, 120)
 }
 
-/** Where a table goes; undefined: it holds nothing that cannot be made again. A table that the catalog lacks keeps its own name. */
+/** Where a table is saved; undefined: it holds only derived data. A table missing in the catalog keeps its name. */
 function fileNameOf(
   { schema, name }: FoundTable,
   names: ReadonlyMap<string, string>,

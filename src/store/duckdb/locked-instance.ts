@@ -22,7 +22,7 @@ import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
 export interface InstanceOptions {
-  /** Where the database file lies; null: in memory. */
+  /** The folder of the database file; null: in memory. */
   readonly directory: string | null
   /** The only place where it may write files. */
   readonly exportsDirectory: string
@@ -35,8 +35,8 @@ export interface InstanceOptions {
 const DATABASE_NAME = 'eider-data'
 
 /**
- * Rows that DuckDB stores together. A table with a primary key grows by writing its last group anew at each checkpoint, and a
- * group is scanned by one thread: DuckDB's own 122 880 are 190 MB of vectors.
+ * Rows that DuckDB stores together. A table with a primary key rewrites its last group at each checkpoint, and one thread
+ * scans a group: DuckDB's own 122 880 are 190 MB of vectors.
  */
 const GROUP_ROWS = 16_384
 
@@ -135,7 +135,7 @@ export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
 }
 
-/** Runs work as one transaction: where it fails, nothing of it stays. */
+/** Runs work as one transaction: if it fails, nothing of it stays. */
 export async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,
@@ -182,7 +182,7 @@ export interface LockNote {
   readonly address?: string
 }
 
-/** The note of this process. `address` is where it is going to listen. */
+/** The note of this process. `address` is where it will listen. */
 export function lockNoteOf(nowMillis: number, address: string | undefined): LockNote {
   return {
     processId: process.pid,
@@ -193,7 +193,7 @@ export function lockNoteOf(nowMillis: number, address: string | undefined): Lock
 }
 
 /**
- * Replaces the note of the process before: one that was killed leaves it behind.
+ * Replaces the previous process's note, which a kill leaves behind.
  */
 export function writeLockNote(directory: string, note: LockNote): void {
   const path = join(directory, NOTE_NAME)
@@ -207,7 +207,7 @@ export function removeLockNote(directory: string): void {
 }
 
 /**
- * DuckDB's refusal of a second process, said with names. Undefined where the error is another one.
+ * DuckDB's refusal of a second process, with names. Undefined for another error.
  */
 export function lockConflict(error: unknown, directory: string): StartError | undefined {
   const message = error instanceof Error ? error.message : ''

@@ -1,4 +1,4 @@
-/** A DuckDB of its own in memory, for statements that never touch stored data: no files, no network, a little memory. */
+/** A separate DuckDB in memory, for statements that never touch stored data: no files, no network, a little memory. */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { exactConverterOf } from '../../core/domain/shown-values.ts'
@@ -25,7 +25,7 @@ export class ScratchDatabase {
     const instance = await DuckDBInstance.create(':memory:', { memory_limit: MEMORY, threads: '1' })
     const connection = await instance.connect()
     await connection.run(script)
-    await connection.run(`SET search_path = '${searchPath}'`)
+    await connection.run(`SET search_path = '${searchPath}'; SET integer_division = true`)
     await connection.run('SET enable_external_access = false; SET lock_configuration = true')
     return new ScratchDatabase(instance, connection)
   }
@@ -80,8 +80,11 @@ export class ScratchDatabase {
     }
   }
 
+  /** After the statements that wait for it. */
   close(): void {
-    this.#connection.closeSync()
-    this.#instance.closeSync()
+    void this.#turns.run(async () => {
+      this.#connection.closeSync()
+      this.#instance.closeSync()
+    })
   }
 }

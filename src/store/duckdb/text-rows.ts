@@ -128,7 +128,7 @@ class LineWriter {
     written(out, end)
   }
 
-  /** What was written since it was last taken. */
+  /** The bytes written since the last call. */
   take(): Uint8Array {
     const piece = this.#out.written().slice()
     if (this.#out.bytes.length > OUT_BYTES_MAX) this.#out = new ByteBuffer(PIECE_BYTES_MAX)

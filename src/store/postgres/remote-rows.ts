@@ -178,7 +178,7 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
       keys: BigInt64Array.from(numbersOf(terms), BigInt),
       frequencies: Int32Array.from(numbersOf(frequencies), Number),
       termCount: Number(termCount),
-      // One of ours: `sentRows` wrote it.
+      // Written by `sentRows`.
       language: language as Language,
     },
     context: context ?? '',
@@ -203,19 +203,19 @@ function typedValues(
   for (const [key, text] of Object.entries(texts)) {
     if (text === null) continue
     const isJson = types.get(key) === 'JSON'
-    // What is in a column of JSON is JSON.
+    // Values of a JSON column are JSON.
     values.set(key, isJson ? (JSON.parse(text) as CellValue) : text)
   }
   return values
 }
 
-/** What the copy needs room for. */
+/** The content that the copy needs room for. */
 export function incomingOf({ columns, dimensions }: RemoteState): Incoming {
   const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
   return { metadata: new SeenColumns().add(Object.fromEntries(row)), dimensions }
 }
 
-/** The keys of chunks that are gone since a revision; null: that is no longer known. */
+/** The keys of chunks removed since a revision; null: unknown by now. */
 export async function removedSince(
   run: RunRemote,
   place: StoragePlace,

@@ -4,7 +4,7 @@ import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Of the tables. One that is greater was made by a later Eider. */
+/** Of the tables. A greater one was made by a later Eider. */
 const FORMAT = 1
 const SCHEMA = 'eider'
 export const BASES = `${SCHEMA}.knowledge_bases`
@@ -25,7 +25,7 @@ export function remoteTables({ table }: Pick<StoragePlace, 'table'>): RemoteTabl
   return { chunks: named(''), terms: named(':terms'), removed: named(':removed') }
 }
 
-/** What the database says of a knowledge base. */
+/** The database's state of a knowledge base. */
 export interface RemoteState {
   /** Counts the writes. */
   readonly revision: number
@@ -214,7 +214,7 @@ const FAILURES: Readonly<Record<string, readonly [ErrorCode, (message: string) =
   ],
 }
 
-/** What the server said, in words that name the next step. */
+/** The server's error, with the next step. */
 export function remoteFailure(error: unknown, { source }: StoragePlace): unknown {
   if (typeof error !== 'object' || error === null || error instanceof AppError) return error
   // Any property of any object may be looked at.

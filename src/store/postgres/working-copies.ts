@@ -225,7 +225,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
-  /** A copy that was begun before the question came may lack what was written in between. */
+  /** A copy that started before the request may lack later writes. */
   #refreshed(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const begin = () => {
       const running = this.#refresh(kb, copy).finally(() => {
@@ -318,7 +318,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
-  /** In batches: each is a write of its own. The revision comes with the last, so that a copy that was cut off goes on. */
+  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
   async #copyRows(
     kb: KnowledgeBase,
     state: RemoteState,

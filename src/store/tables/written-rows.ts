@@ -83,7 +83,7 @@ async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise
   return Number(moved) > 0 ? 'moved' : Number(meant)
 }
 
-// SQL for a change of a table's rows: what is read of it first, how the change is made of that, and whether it still fits.
+// SQL for a change of a table's rows: the read before it, the change made from that, and the check whether it still fits.
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {
   return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`

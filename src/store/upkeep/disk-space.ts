@@ -6,7 +6,7 @@ import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 /** So long one look at the disk serves. */
 const LOOK_AT_DISK_MS = 250
 
-/** What a rebuild leaves free for the log. */
+/** The space that a rebuild leaves free for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
 
 export interface DiskSpaceOptions {
@@ -46,7 +46,7 @@ export class DiskSpace {
     return this.#free
   }
 
-  /** What statements may spill: as much as is asked for, and never the reserve. */
+  /** The space that statements may spill: as much as requested, but never the reserve. */
   boundedSpill(wanted: string): string {
     const room = this.freeBytes() - this.#reserveBytes
     if (room >= memoryBytesOf(wanted)) return wanted
@@ -59,7 +59,7 @@ export class DiskSpace {
 
   /**
    * Before something is stored.
-   * @param wantedBytes what it will take, where that is known
+   * @param wantedBytes the space it will take, if known
    * @throws AppError `storage_full` where less than the reserve would be left
    */
   check(wantedBytes = 0): void {

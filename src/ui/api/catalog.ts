@@ -18,6 +18,9 @@ export interface ProjectContents {
 type Contents = Wire<typeof CATALOG>[number]
 export type ListedView = Contents['views'][number]
 
+/** The sample's knowledge base: never where a person's own files go by default. */
+export const SAMPLE_NAME = 'encyclopedia'
+
 /** Undefined until they were read for the first time. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
 

@@ -1,5 +1,6 @@
 /** What is shown instead of a result: why it failed, that it comes, how far it is, or that there is none. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { Button, Icon, type IconName } from './button.tsx'
 
@@ -93,4 +94,30 @@ export function EmptyState({ icon, title, children }: EmptyStateProps) {
       {children}
     </div>
   )
+}
+
+/**
+ * A view whose code is loaded when it is opened for the first time.
+ * @param load the import of its module, and which of its components it is
+ */
+export function lazyView<P extends object>(
+  load: () => Promise<ComponentType<P>>,
+): ComponentType<P> {
+  let loaded: ComponentType<P> | undefined
+  return function LazyView(props: P) {
+    const [View, setView] = useState(() => loaded)
+    const [failure, setFailure] = useState<Error>()
+    useEffect(() => {
+      if (loaded !== undefined) return
+      load().then(
+        (view) => {
+          loaded = view
+          setView(() => view)
+        },
+        () => setFailure(notLoaded('This view')),
+      )
+    }, [])
+    if (failure) return <Failure error={failure} onRetry={() => location.reload()} />
+    return View === undefined ? <Loading what="the view" /> : <View {...props} />
+  }
 }

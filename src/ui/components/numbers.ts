@@ -58,3 +58,13 @@ export function timeOf(time: string): Date {
 export function shownProject(name: string): string {
   return name === 'mindsdb' ? 'default' : name
 }
+
+/** Those that a key or a user is limited to. */
+export function shownProjects(names: readonly string[] | null): string {
+  return names === null ? 'All projects' : names.map(shownProject).join(', ')
+}
+
+/** `teas (default)`: one of several of a project, where they are chosen from. */
+export function shownIn(project: string, name: string): string {
+  return `${name} (${shownProject(project)})`
+}

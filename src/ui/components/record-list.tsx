@@ -77,7 +77,7 @@ export function Entry({ title, beside, children }: EntryProps) {
 
 export interface TableColumn<T> {
   readonly title: ComponentChildren
-  /** Classes of its cells. `number` is that of its head, too. */
+  /** Classes of its cells and its head. */
   readonly look?: string
   /** The label before the value if a row becomes an entry of several lines. */
   readonly label?: string
@@ -95,7 +95,6 @@ interface RecordTableProps<T> extends Omit<HTMLAttributes<HTMLElement>, 'label'>
 /** A table in a panel that scrolls by itself, also by keyboard. */
 export function RecordTable<T>(props: RecordTableProps<T>) {
   const { label, rows, columns, look = 'stacked', class: panel = 'panel flush', ...section } = props
-  const isNumber = ({ look = '' }: TableColumn<T>) => /\bnumber\b/.test(look)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section {...section} class={panel} tabIndex={0} aria-label={label}>
@@ -103,7 +102,7 @@ export function RecordTable<T>(props: RecordTableProps<T>) {
         <thead>
           <tr>
             {columns.map((column, index) => (
-              <th key={index} scope="col" class={isNumber(column) ? 'number' : ''} dir="auto">
+              <th key={index} scope="col" class={column.look} dir="auto">
                 {column.title}
               </th>
             ))}

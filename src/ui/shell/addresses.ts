@@ -7,8 +7,9 @@ const inAgent = (project: string, name: string) => path`/projects/${project}/age
 
 export const addressOf = {
   newKnowledgeBase: () => '/create/knowledge-base',
-  /** Opens a statement and runs it. */
-  statement: (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1' })}`,
+  /** Opens a statement and runs it, where `form` says so with a chart beside its rows. */
+  statement: (sql: string, form: 'Table' | 'Both' = 'Table') =>
+    `/sql?${new URLSearchParams({ q: sql, run: '1', as: form })}`,
   newAgent: () => '/create/agent',
   connections: () => '/connections',
   knowledgeBase: inKnowledgeBase,

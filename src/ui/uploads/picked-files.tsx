@@ -8,6 +8,9 @@ export interface NamedFile {
   readonly content: File
 }
 
+/** Files whose rows are a table: they can be read with SQL as they are. */
+export const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
+
 /** Of one drop. */
 export const FILES_MAX = 5000
 const NAME_CHARS_MAX = 255

@@ -5,9 +5,10 @@ import {
   modelPrices,
   nonEmptyText,
   oneOf,
-  optionalText,
   optionalUrl,
+  providerKey,
   setting,
+  textSetting,
   truth,
 } from './setting-values.ts'
 
@@ -18,17 +19,17 @@ const DAY_SECONDS = 86_400
 export const AGENT_SETTINGS = {
   agentsMax: setting('EIDER_AGENTS_MAX', {
     default: '64',
-    help: 'Maximum number of questions that are answered at the same time',
+    help: 'Maximum number of questions running at once',
     parse: integer(1, 1000),
   }),
   agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
     default: '56',
-    help: 'Maximum number of questions to one agent that are answered at the same time',
+    help: 'Maximum number of questions to one agent running at once',
     parse: integer(1, 1000),
   }),
   agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
     default: '100',
-    help: 'Maximum number of questions that wait; further ones are answered with 429 and a Retry-After',
+    help: 'Maximum number of waiting questions; further ones get 429 with Retry-After',
     parse: integer(0, 100_000),
   }),
   agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
@@ -43,7 +44,7 @@ export const AGENT_SETTINGS = {
   }),
   agentContextTokens: setting('EIDER_AGENT_CONTEXT_TOKENS', {
     default: '0',
-    help: "Tokens that models read at once, unless a model's context_tokens says so; 0: what is known of the model, else 32000",
+    help: "Context size of models without context_tokens, in tokens; 0: the model's known size, else 32000",
     parse: integer(0, 10_000_000),
   }),
   observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
@@ -53,163 +54,106 @@ export const AGENT_SETTINGS = {
   }),
   chatProvider: setting('EIDER_CHAT_PROVIDER', {
     default: 'builtin',
-    help: 'Default provider of agents: builtin, openai, anthropic, or a short name as ollama',
+    help: 'Default provider of agents: builtin, openai, anthropic, or a short name such as ollama',
     parse: oneOf('builtin', 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
-  chatModel: setting('EIDER_CHAT_MODEL', {
-    default: '',
+  chatModel: textSetting('EIDER_CHAT_MODEL', {
     help: 'Default model of agents; required unless the provider is builtin',
-    parse: optionalText,
   }),
   chatBaseUrl: setting('EIDER_CHAT_BASE_URL', {
-    default: '',
-    help: 'Base URL of that provider for models without one of their own: EIDER_CHAT_PROVIDER=ollama on another machine',
+    help: 'Base URL of that provider, for example of Ollama on another machine',
     parse: optionalUrl,
   }),
-  chatApiKey: setting('EIDER_CHAT_API_KEY', {
+  chatApiKey: textSetting('EIDER_CHAT_API_KEY', {
     isSecret: true,
-    default: '',
     help: 'API key for that address, unless a model has its own api_key',
-    parse: optionalText,
   }),
   ocrProvider: setting('EIDER_OCR_PROVIDER', {
     default: 'openai',
-    help: 'Provider of the model that reads scanned pages and pictures: openai, anthropic, or a short name as ollama',
+    help: 'Provider of the model that reads scanned pages and pictures: openai, anthropic, or a short name such as ollama',
     parse: oneOf('openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
-  ocrModel: setting('EIDER_OCR_MODEL', {
-    default: '',
+  ocrModel: textSetting('EIDER_OCR_MODEL', {
     help: 'Vision model that reads scanned pages and pictures; not set: they stay without text',
-    parse: optionalText,
   }),
   ocrBaseUrl: setting('EIDER_OCR_BASE_URL', {
-    default: '',
     help: "Base URL of that model's server, if not the provider's own",
     parse: optionalUrl,
   }),
-  ocrApiKey: setting('EIDER_OCR_API_KEY', {
+  ocrApiKey: textSetting('EIDER_OCR_API_KEY', {
     isSecret: true,
-    default: '',
     help: "API key for that model, if not the provider's own",
-    parse: optionalText,
   }),
-  openaiApiKey: setting('OPENAI_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the openai provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  openaiApiKey: providerKey('OPENAI_API_KEY', 'openai'),
   openaiBaseUrl: setting('OPENAI_BASE_URL', {
-    default: '',
     help: 'Base URL of the openai provider or of a compatible server',
     parse: optionalUrl,
   }),
-  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the anthropic provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  anthropicApiKey: providerKey('ANTHROPIC_API_KEY', 'anthropic'),
   anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
-    default: '',
     help: 'Base URL of the anthropic provider',
     parse: optionalUrl,
   }),
-  geminiApiKey: setting('GEMINI_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider gemini, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  mistralApiKey: setting('MISTRAL_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider mistral, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  groqApiKey: setting('GROQ_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider groq, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  deepseekApiKey: setting('DEEPSEEK_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider deepseek, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  openrouterApiKey: setting('OPENROUTER_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider openrouter, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  togetherApiKey: setting('TOGETHER_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider together, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  geminiApiKey: providerKey('GEMINI_API_KEY', 'gemini'),
+  mistralApiKey: providerKey('MISTRAL_API_KEY', 'mistral'),
+  groqApiKey: providerKey('GROQ_API_KEY', 'groq'),
+  deepseekApiKey: providerKey('DEEPSEEK_API_KEY', 'deepseek'),
+  openrouterApiKey: providerKey('OPENROUTER_API_KEY', 'openrouter'),
+  togetherApiKey: providerKey('TOGETHER_API_KEY', 'together'),
   traces: setting('EIDER_TRACES', {
     default: '1',
-    help: '0: runs of agents are not stored',
+    help: '0: do not store runs of agents',
     parse: truth,
   }),
   tracesKeepDays: setting('EIDER_TRACES_KEEP_DAYS', {
     default: '30',
-    help: 'For how many days traces of agents are kept',
+    help: 'Days to keep traces of agents',
     parse: integer(1, 36_500),
   }),
   tracesBytesMax: setting('EIDER_TRACES_BYTES_MAX', {
     default: String(256 * 1024 * 1024),
-    help: 'Maximum size in bytes of the texts of all traces; then the oldest go',
+    help: 'Maximum size in bytes of all traces; then the oldest are deleted',
     parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
   }),
   conversationsKeepDays: setting('EIDER_CONVERSATIONS_KEEP_DAYS', {
     default: '90',
-    help: 'For how many days after its last question a conversation with an agent is kept',
+    help: 'Days to keep a conversation after its last question',
     parse: integer(1, 36_500),
   }),
   conversationTurnsMax: setting('EIDER_CONVERSATION_TURNS_MAX', {
     default: '500',
-    help: 'Maximum number of questions in one conversation; further ones are answered with 409',
+    help: 'Maximum number of questions in one conversation; further ones get 409',
     parse: integer(1, 100_000),
   }),
   otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
-    default: '',
-    help: 'Address of an OpenTelemetry collector, OTLP over HTTP, to which each run is sent as spans; /v1/traces is added',
+    help: "Address of an OpenTelemetry collector for each run's spans, OTLP over HTTP; /v1/traces is added",
     parse: optionalUrl,
   }),
   otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    default: '',
-    help: 'The same address for traces alone; nothing is added',
+    help: 'The same address for traces only; nothing is added',
     parse: optionalUrl,
   }),
   otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {
-    default: '',
-    help: 'How spans are sent: http/json, or http/protobuf, as where it is not set',
+    help: 'Format of spans: http/json, or http/protobuf (default)',
     parse: (text) => oneOf('http/protobuf', 'http/json')(text || 'http/protobuf'),
   }),
   otlpHeaders: setting('OTEL_EXPORTER_OTLP_HEADERS', {
     isSecret: true,
-    default: '',
-    help: 'Headers for the collector, as name=value,name=value, values encoded as in addresses',
+    help: 'Headers for the collector, as name=value,name=value, with URL-encoded values',
     parse: headerList,
   }),
   otelServiceName: setting('OTEL_SERVICE_NAME', {
     default: 'eider',
-    help: 'Name of this server among the spans',
+    help: 'Name of this server in spans',
     parse: nonEmptyText,
   }),
   otelContent: setting('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', {
     default: 'false',
-    help: 'true: spans hold questions, answers and what tools read, too',
+    help: 'true: spans include questions, answers and tool results',
     parse: (text) => /^(true|1|span_only|span_and_event)$/i.test(text),
   }),
   modelPrices: setting('EIDER_MODEL_PRICES', {
-    default: '',
-    help: 'What a million tokens cost, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
+    help: 'Prices of a million tokens, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
     parse: modelPrices,
   }),
 }
@@ -219,22 +163,22 @@ export const AGENT_SETTINGS = {
 export const ACCESS_SETTINGS = {
   keyRequestsPerMinute: setting('EIDER_KEY_REQUESTS_PER_MINUTE', {
     default: '0',
-    help: 'Requests that each key may make in a minute, unless it says otherwise; 0: without a limit',
+    help: 'Requests per minute for each key without its own limit; 0: unlimited',
     parse: integer(0, 1_000_000),
   }),
   auditKeepDays: setting('EIDER_AUDIT_KEEP_DAYS', {
     default: '365',
-    help: 'For how many days the audit log is kept',
+    help: 'Days to keep the audit log',
     parse: integer(1, 36_500),
   }),
   auditRowsMax: setting('EIDER_AUDIT_ROWS_MAX', {
     default: '1000000',
-    help: 'Maximum number of entries of the audit log; then the oldest go',
+    help: 'Maximum number of audit log entries; then the oldest are deleted',
     parse: integer(1000, 1_000_000_000),
   }),
   urlKeys: setting('EIDER_URL_KEYS', {
     default: '0',
-    help: "1: a read-only key may be part of a statement's address (`GET /api/sql/query?key=…`), for programs that send no headers. Addresses are kept in histories and logs of others",
+    help: "1: a read-only key may be part of a statement's address (`GET /api/sql/query?key=…`), for programs that cannot send headers. Addresses end up in histories and logs",
     parse: truth,
   }),
 }

@@ -15,9 +15,9 @@ import {
   oneOf,
   optionalPort,
   optionalSchedule,
-  optionalText,
   type Setting,
   setting,
+  textSetting,
   truth,
 } from './setting-values.ts'
 
@@ -35,55 +35,43 @@ export const SETTINGS = {
     parse: integer(0, 65_535),
   }),
   pgPort: setting('EIDER_PG_PORT', {
-    default: '',
     help: 'Port of the PostgreSQL protocol, for psql, BI tools and drivers, 47335 for example; not set: off',
     parse: optionalPort,
   }),
-  pgTlsCert: setting('EIDER_PG_TLS_CERT', {
-    default: '',
+  pgTlsCert: textSetting('EIDER_PG_TLS_CERT', {
     help: 'PEM file with the certificate of the PostgreSQL port; requires EIDER_PG_TLS_KEY',
-    parse: optionalText,
   }),
-  pgTlsKey: setting('EIDER_PG_TLS_KEY', {
-    default: '',
+  pgTlsKey: textSetting('EIDER_PG_TLS_KEY', {
     help: 'PEM file with the private key of that certificate',
-    parse: optionalText,
   }),
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
     help: 'Folder for all stored data',
     parse: nonEmptyText,
   }),
-  backupDirectory: setting('EIDER_BACKUP_DIR', {
-    default: '',
-    help: 'Folder of the backups; not set: the folder backups in that of the data',
-    parse: optionalText,
+  backupDirectory: textSetting('EIDER_BACKUP_DIR', {
+    help: 'Folder of the backups; not set: backups in the data folder',
   }),
   backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
-    default: '',
-    help: "When backups are made by themselves, as a cron expression in the machine's time zone: 0 3 * * *",
+    help: "Schedule of automatic backups, as a cron expression in the machine's time zone: 0 3 * * *",
     parse: optionalSchedule,
   }),
   backupKeys: setting('EIDER_BACKUP_KEYS', {
     default: '1',
-    help: '0: leave the key files out of backups; secrets can then be read with the original key files only',
+    help: '0: leave the key files out of backups; secrets then need the original key files',
     parse: truth,
   }),
   backupKeep: setting('EIDER_BACKUP_KEEP', {
     default: '7',
-    help: "How many of this data folder's backups are kept; each new one removes the oldest ones beyond that",
+    help: 'Number of backups of this data folder to keep; each new one removes older ones beyond that',
     parse: integer(1, 100_000),
   }),
-  username: setting('EIDER_USERNAME', {
-    default: '',
+  username: textSetting('EIDER_USERNAME', {
     help: 'Username of the login; requires EIDER_PASSWORD',
-    parse: optionalText,
   }),
-  password: setting('EIDER_PASSWORD', {
+  password: textSetting('EIDER_PASSWORD', {
     isSecret: true,
-    default: '',
     help: 'Password of the login; requires EIDER_USERNAME',
-    parse: optionalText,
   }),
   allowOpen: setting('EIDER_ALLOW_OPEN', {
     default: '0',
@@ -96,38 +84,33 @@ export const SETTINGS = {
     parse: integer(1, 3650 * DAY_SECONDS),
   }),
   crawlAllow: setting('EIDER_CRAWL_ALLOW', {
-    default: '',
     help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
     parse: list,
   }),
   networkAllow: setting('EIDER_NETWORK_ALLOW', {
-    default: '',
-    help: 'Private hosts, addresses and CIDR blocks that models and data sources may have, separated by commas; not needed on loopback without a login',
+    help: 'Private hosts, addresses and CIDR blocks for models and data sources, separated by commas; not needed on loopback without a login',
     parse: list,
   }),
-  sourcesDirectory: setting('EIDER_SOURCES_DIR', {
-    default: '',
-    help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none may',
-    parse: optionalText,
+  sourcesDirectory: textSetting('EIDER_SOURCES_DIR', {
+    help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none',
   }),
   folders: setting('EIDER_FOLDERS_DIR', {
-    default: '',
-    help: 'Folders that sources of knowledge bases may read, with all that is below them, separated by commas',
+    help: 'Folders that knowledge bases may sync with, including subfolders, separated by commas',
     parse: list,
   }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
     default: '1000',
-    help: 'Maximum number of pages that one insert may crawl',
+    help: 'Maximum number of pages per crawl',
     parse: integer(1, 1_000_000),
   }),
   bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
     default: String(64 * 1024 * 1024),
-    help: 'Maximum size of a request body in bytes, other than those of uploads',
+    help: 'Maximum size of a request body in bytes, except uploads',
     parse: integer(1024, 16 * 1024 * 1024 * 1024),
   }),
   fileBytesMax: setting('EIDER_FILE_BYTES_MAX', {
     default: String(2 * 1024 * 1024 * 1024),
-    help: 'Maximum size in bytes of a request that uploads files, of a file that is fetched and of what a ZIP holds',
+    help: "Maximum size in bytes of an upload, of a downloaded file and of a ZIP's contents",
     parse: integer(1024, 1024 * 1024 * 1024 * 1024),
   }),
   queryMs: setting('EIDER_QUERY_MS', {
@@ -137,17 +120,17 @@ export const SETTINGS = {
   }),
   statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', {
     default: String(1024 * 1024),
-    help: 'Maximum size of the text of one SQL statement in bytes; values belong into params',
+    help: 'Maximum size in bytes of one SQL statement; send values as params',
     parse: integer(1024, 64 * 1024 * 1024),
   }),
   queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
     default: '1000',
-    help: 'Maximum number of SQL statements that wait to run; further ones are answered with 503',
+    help: 'Maximum number of waiting SQL statements; further ones get 503',
     parse: integer(0, 100_000),
   }),
   stuckMs: setting('EIDER_STUCK_MS', {
     default: '2000',
-    help: 'Time in milliseconds that DuckDB gets to stop a statement that was ended; then the server is replaced',
+    help: 'Milliseconds for DuckDB to stop a cancelled statement before the server is replaced',
     parse: integer(100, 86_400_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
@@ -157,12 +140,12 @@ export const SETTINGS = {
   }),
   readingMemory: setting('EIDER_READING_MEMORY', {
     default: '1GB',
-    help: 'Memory limit of each of the few processes that read files, pages and files of databases',
+    help: 'Memory limit of each process that reads files, pages and database files',
     parse: memorySize,
   }),
   diskReserve: setting('EIDER_DISK_RESERVE', {
     default: '256MB',
-    help: 'What stays free on the disk of the data folder: with less, nothing more is stored (507), and searches go on',
+    help: 'Disk space to keep free: with less, writes get 507, and searches continue',
     parse: byteSize,
   }),
   vectorMemory: setting('EIDER_VECTOR_MEMORY', {
@@ -172,7 +155,7 @@ export const SETTINGS = {
   }),
   rowMemory: setting('EIDER_ROW_MEMORY', {
     default: '256MB',
-    help: 'Memory for the rows of chunks that searches show; others are read from the database. 0MB: none',
+    help: 'Memory for the chunks that searches show; others are read from the database. 0MB: none',
     parse: memorySize,
   }),
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {
@@ -194,47 +177,47 @@ export const SETTINGS = {
   ...AGENT_SETTINGS,
   insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
     default: '50',
-    help: 'Seconds after which an insert that a request waits for becomes a job; 0: never',
+    help: 'Seconds after which a waiting insert becomes a job; 0: never',
     parse: integer(0, DAY_SECONDS),
   }),
   jobsMax: setting('EIDER_JOBS_MAX', {
     default: '4',
-    help: 'Maximum number of jobs that run at the same time, one for each knowledge base',
+    help: 'Maximum number of jobs running at once, one per knowledge base',
     parse: integer(1, 100),
   }),
   jobsQueueMax: setting('EIDER_JOBS_QUEUE_MAX', {
     default: '1000',
-    help: 'Maximum number of jobs that wait; further ones are answered with 503',
+    help: 'Maximum number of waiting jobs; further ones get 503',
     parse: integer(0, 100_000),
   }),
   jobsKeep: setting('EIDER_JOBS_KEEP', {
     default: '1000',
-    help: 'How many jobs that are over are remembered, for 30 days at most',
+    help: 'Number of finished jobs to keep, for at most 30 days',
     parse: integer(0, 100_000),
   }),
   schedulesMax: setting('EIDER_SCHEDULES_MAX', {
     default: '100',
-    help: 'Maximum number of jobs that run by themselves (CREATE JOB)',
+    help: 'Maximum number of scheduled jobs (CREATE JOB)',
     parse: integer(0, 10_000),
   }),
   scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', {
     default: '60',
-    help: 'The shortest time in seconds between two runs of such a job',
+    help: 'Minimum time in seconds between two runs of a scheduled job',
     parse: integer(1, DAY_SECONDS),
   }),
   scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', {
     default: '100',
-    help: 'How many runs of each such job are remembered',
+    help: 'Number of runs of each scheduled job to keep',
     parse: integer(1, 100_000),
   }),
   crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
     default: '600',
-    help: 'Seconds for which a SELECT that ran when the server crashed is refused; 0: it is not',
+    help: 'Seconds to refuse a SELECT that was running when the server crashed; 0: do not refuse it',
     parse: integer(0, DAY_SECONDS),
   }),
   shutdownMs: setting('EIDER_SHUTDOWN_MS', {
     default: '10000',
-    help: 'Time in milliseconds that running requests get to finish after SIGTERM',
+    help: 'Milliseconds for running requests to finish after SIGTERM',
     parse: integer(0, 3_600_000),
   }),
   metricsOpen: setting('EIDER_METRICS_OPEN', {
@@ -249,7 +232,7 @@ export const SETTINGS = {
   }),
   logFormat: setting('EIDER_LOG_FORMAT', {
     default: 'auto',
-    help: 'Form of the log: json, one object a line; text, lines for people; auto: text on a terminal, json elsewhere',
+    help: 'Log format: json (one object per line), text (for people), auto (text on a terminal, otherwise json)',
     parse: oneOf('auto', 'json', 'text'),
   }),
 } as const
@@ -265,7 +248,7 @@ export function settingsFrom(environment: Environment): Settings {
   const values = Object.entries(SETTINGS).map(([key, one]) => {
     return [key, settingValue<unknown>(one, environment)] as const
   })
-  // Each setting gives the value of its own type.
+  // Each setting has a value of its own type.
   const settings = Object.fromEntries(values) as Settings
   refuseContradictions(settings)
   return settings
@@ -284,8 +267,8 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
   }
 }
 
-/** Of the client `eider`: a server that finds them in its environment leaves them alone. */
-const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
+/** Settings of the client `eider`: the server ignores them in its environment. */
+const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY', 'EIDER_RELEASES_URL']
 
 function refuseUnknownNames(environment: Environment): void {
   const known = new Set([
@@ -308,10 +291,10 @@ export const ALLOCATOR_ENVIRONMENT = {
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
 } as const
 
-/** What the runtime and the operating system need of it; the program as one file is Bun itself with `BUN_BE_BUN`. */
+/** Variables for the runtime and the operating system; the program as one file is Bun itself with `BUN_BE_BUN`. */
 const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
-/** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
+/** The environment of processes that read files from users: without the settings, which contain keys. */
 export function environmentOfReaders(
   environment: Environment = Bun.env,
 ): Readonly<Record<string, string>> {
@@ -346,52 +329,4 @@ function refuseContradictions(settings: Settings): void {
   if (settings.chatProvider !== 'builtin' && settings.chatModel === undefined) {
     throw refuse(`EIDER_CHAT_PROVIDER=${settings.chatProvider} needs EIDER_CHAT_MODEL`)
   }
-}
-
-/** Every setting as it is, for admins; secrets are left out. */
-export function shownSettings(settings: Settings) {
-  return Object.entries(SETTINGS).map(([key, one]) => {
-    // The keys of both are the same.
-    const text = settingText(settings[key as keyof Settings], one.default)
-    const isSet = text !== ''
-    return {
-      name: one.name,
-      value: isSet && !one.isSecret ? withoutPassword(text) : null,
-      default: usualText(one),
-      meaning: one.help,
-      ...{ isSecret: one.isSecret, isSet },
-    }
-  })
-}
-
-/** As it is written where it is not set, in the words of a value: a size of 0 is `0MB` in both. */
-function usualText(one: Setting<unknown>): string | null {
-  const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
-  return text === '' ? null : text
-}
-
-/** @param usual the default, which says whether it is written `true` or `1` */
-function settingText(value: unknown, usual: string): string {
-  if (value === undefined) return ''
-  if (typeof value === 'boolean') return usual === 'false' ? String(value) : value ? '1' : '0'
-  if (typeof value !== 'object') return String(value)
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
-    return value.join(',')
-  }
-  const isEmpty = value === null || Object.keys(value).length === 0
-  return isEmpty ? '' : JSON.stringify(value)
-}
-
-/** An address may hold a user with a password, and a key behind the `?`. */
-function withoutPassword(text: string): string {
-  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
-}
-
-/** Every setting with its default, for `--help`. */
-export function settingsHelp(): string {
-  const rows = Object.values(SETTINGS).map((one) => {
-    const shown = one.default === '' ? 'not set' : one.default
-    return `  ${one.name.padEnd(28)} ${one.help} (${shown})`
-  })
-  return rows.join('\n')
 }

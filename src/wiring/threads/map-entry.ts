@@ -10,7 +10,7 @@ const PRIORITY = 10
 const mapPort = parentPort
 if (mapPort === null) throw new Error('This file is the entry of a worker thread')
 
-// On Linux a thread has a priority of its own; elsewhere this would be the whole process.
+// On Linux a thread has its own priority; on other systems this would change the whole process.
 if (process.platform === 'linux') {
   try {
     setPriority(PRIORITY)

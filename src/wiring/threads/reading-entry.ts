@@ -10,12 +10,12 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { answerJob } from '../../reading/processes/read-file.ts'
 import type { ReadingJob } from '../../reading/processes/reading-messages.ts'
 
-/** Behind the server, which answers others meanwhile. */
+/** Lower than the server, which answers others in the meantime. */
 const PRIORITY = 5
 
 endWithParent()
-// A terminal and a service manager stop all processes of a server; this one goes on for the requests that still run, and
-// ends when the server does.
+// A terminal or a service manager stops all processes of a server; this one continues for the running requests, and ends
+// with the server.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 process.umask(0o077)

@@ -7,7 +7,7 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { FileAnswers } from '../../sources/files/file-answers.ts'
 import type { FileRequest } from '../../sources/files/file-messages.ts'
 
-/** Behind the server, which answers others meanwhile. */
+/** Lower than the server, which answers others in the meantime. */
 const PRIORITY = 5
 
 endWithParent()

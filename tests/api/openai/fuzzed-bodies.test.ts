@@ -121,7 +121,7 @@ test('responses', async () => {
   )
 }, 60_000)
 
-test('bodies that are no objects, and texts that are no JSON', async () => {
+test('bodies that are not objects, and texts that are not JSON', async () => {
   const body = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.json(),

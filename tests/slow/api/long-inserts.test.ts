@@ -45,7 +45,7 @@ test('INSERT … SELECT that takes too long answers its row of information_schem
   expect(await app.rows(COUNTS)).toEqual([[600, 600]])
 })
 
-test('inserts that are fast enough are answered as ever, and are no jobs', async () => {
+test('fast inserts are answered directly, and are not jobs', async () => {
   await using held = await heldApp({ EIDER_INSERT_WAIT_SECONDS: '1000' })
   const { app, gate } = held
   gate.open()

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chmod, chown, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { COMMANDS } from '../../../src/cli/commands/command-table.ts'
 import { tinyPdf } from '../../reading/tiny-pdf.ts'
 import { type BuiltFile, builtFile, runFile, serveFile } from './built-file.ts'
 
@@ -94,12 +95,82 @@ onLinux(
     expect((await runFile(file, { folder }, '--help')).output).toContain('Usage: eider')
     expect((await runFile(file, { folder }, 'serve', '--help')).output).toContain('EIDER_PORT')
     expect((await runFile(file, { folder }, 'serch')).complaint).toContain('did you mean search?')
+  },
+  60_000,
+)
+
+/** Line by line: what is typed behind `eider`, and what it prints. Backups and data folders come after the server. */
+const LINES: readonly (readonly [line: string, shown: string])[] = [
+  ['status', 'Eider'],
+  ['ingest docs tea.md --quiet', ''],
+  ['sql --json "SELECT 40 + 2 AS n"', '[{"n":42}]'],
+  ['search docs "where is tea from"', 'Uji'],
+  [`sql "CREATE AGENT a USING data = {'knowledge_bases': ['mindsdb.docs']}"`, ''],
+  ['ask a "Where is tea from?"', 'Uji'],
+  ['traces show', 'Where is tea from?'],
+  ['jobs', ''],
+  ['sources docs', ''],
+  ['databases', ''],
+  ['export docs -o docs.parquet', ''],
+  ['import docs.parquet --as again', ''],
+  ['sql "SELECT count(*) AS copied FROM again"', 'copied'],
+  [`mcp < ping.json`, '"id":1'],
+  ['backup', 'row'],
+  ['backups', 'row'],
+]
+
+const LINES_WITHOUT_SERVER: readonly (readonly [line: string, shown: string])[] = [
+  ['restore data/backups/* --data restored', 'Restored'],
+  ['salvage restored --to saved', 'Saved'],
+  ['accept-loss restored', 'restored'],
+]
+
+onLinux(
+  'every command works in the file',
+  async () => {
+    const folder = await file.folder()
+    await writeFile(join(folder, 'tea.md'), 'Green tea comes from Uji.\n')
+    await writeFile(join(folder, 'ping.json'), '{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     const server = await serveFile(file, { folder })
-    const environment = { EIDER_URL: server.url }
-    const one = await runFile(file, { folder, environment }, 'sql', '--json', 'SELECT 40 + 2 AS n')
-    expect(JSON.parse(one.output)).toEqual([{ n: 42 }])
-    expect((await runFile(file, { folder, environment }, 'backup')).code).toBe(0)
+    const environment = { EIDER_URL: server.url, EIDER_RELEASES_URL: 'http://127.0.0.1:9' }
+    const run = async (line: string, shown: string) => {
+      const within = ['sh', '-c', `"$0" ${line}`]
+      const ended = await runFile(file, { folder, environment, within })
+      expect([line, ended.complaint, ended.code]).toEqual([line, expect.anything(), 0])
+      expect([line, ended.output]).toEqual([line, expect.stringContaining(shown)])
+    }
+    for (const [line, shown] of LINES) await run(line, shown)
+    const offline = await runFile(file, { folder, environment }, 'upgrade', '--check')
+    expect([offline.code, offline.complaint]).toEqual([1, expect.stringContaining('connection')])
     expect(await server.stop()).toBe(0)
+    for (const [line, shown] of LINES_WITHOUT_SERVER) await run(line, shown)
+    const tried = [...LINES, ...LINES_WITHOUT_SERVER].map(([line]) => line.split(' ')[0])
+    const all = [...tried, 'upgrade', 'serve'].sort()
+    expect([...new Set(all)]).toEqual(Object.keys(COMMANDS).sort())
+  },
+  120_000,
+)
+
+onLinux(
+  'eider serve --demo makes its data and serves them',
+  async () => {
+    const server = await serveFile(file, { folder: await file.folder() }, 'serve', '--demo')
+    expect(await server.sql('SELECT count(*) > 100 FROM readmes')).toEqual([[true]])
+    expect(await server.stop()).toBe(0)
+  },
+  180_000,
+)
+
+onLinux(
+  'what Bun would read of the current folder is not read',
+  async () => {
+    const folder = await file.folder()
+    await writeFile(join(folder, 'bunfig.toml'), 'preload = ["./foreign.ts"]\n')
+    await writeFile(join(folder, 'foreign.ts'), "console.log('foreign code ran')\n")
+    await writeFile(join(folder, '.env'), 'EIDER_URL=http://127.0.0.1:9/foreign\n')
+    const environment = { EIDER_PORT: '1' }
+    const { output, complaint } = await runFile(file, { folder, environment }, 'status')
+    expect([output, complaint]).toEqual(['', expect.stringContaining('http://127.0.0.1:1')])
   },
   60_000,
 )

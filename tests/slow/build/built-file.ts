@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dir, '../../..')
-const READY_MS_MAX = 60_000
+const READY_MS_MAX = 150_000
 
 export interface BuiltFile {
   readonly path: string
@@ -70,10 +70,14 @@ export interface BuiltServer {
   stop(): Promise<number>
 }
 
-/** Starts it without arguments, which serves, and waits for the line that says where. */
-export async function serveFile(file: BuiltFile, place: Place): Promise<BuiltServer> {
+/** Starts it, without arguments as a server too, and waits for the line that says where. */
+export async function serveFile(
+  file: BuiltFile,
+  place: Place,
+  ...args: string[]
+): Promise<BuiltServer> {
   const environment = { EIDER_PORT: '0', ...place.environment }
-  const child = startFile(file, { ...place, environment })
+  const child = startFile(file, { ...place, environment }, ...args)
   const url = await addressIn(child.stdout)
   if (url === null) throw new Error(await new Response(child.stderr).text())
   return {

@@ -197,7 +197,7 @@ test('failures say what to do, in JSON where that is asked for, and never a secr
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('Set EIDER_API_KEY')])
 })
 
-test('a reader that leaves is no failure, and large results are not held', async () => {
+test('a reader that leaves is not a failure, and large results are not held', async () => {
   const line = 'eider sql --csv "SELECT i, repeat(\'x\', 100) FROM range(3000000) t(i)" | head -2'
   const { code, out, err } = await shell(`${line}; echo done`)
   expect([code, out.split('\r\n')[1]?.slice(0, 4), err]).toEqual([0, '0,xx', ''])

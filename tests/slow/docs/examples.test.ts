@@ -5,7 +5,9 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { blocksOf, commandsOf, curlCallOf, pageText } from './page-examples.ts'
 
 const readme = await pageText('README.md')
-const sqlPage = await pageText('docs/sql.md')
+const sqlPages = ['docs/sql.md', 'docs/sql-reference.md']
+const sqlTexts = await Promise.all(sqlPages.map(pageText))
+const startPage = await pageText('docs/start.md')
 const searchPage = await pageText('docs/search.md')
 const documentsPage = await pageText('docs/documents.md')
 const httpPage = await pageText('docs/http.md')
@@ -47,6 +49,27 @@ async function appOfReadme(): Promise<TestApp> {
   for (const { method, path, body } of commands.map(curlCallOf)) await t.send(method, path, body)
   return t
 }
+
+describe('docs/start.md', () => {
+  test('its commands find the right document and answer with it', async () => {
+    const t = await createTestApp({ embedders })
+    const calls = commandsOf(startPage).map(curlCallOf)
+    expect(calls.length).toBe(5)
+    const answers: { status: number; body: unknown }[] = []
+    for (const { method, path, body } of calls) answers.push(await t.send(method, path, body))
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 201, 200])
+    expect(answers[2]?.body).toMatchObject({
+      data: [['laptops', expect.stringContaining('lost one to IT')]],
+    })
+    expect(answers[4]?.body).toMatchObject({
+      message: {
+        content: expect.stringContaining('30 days of paid leave'),
+        citations: [{ document_id: 'leave' }],
+      },
+    })
+    await t.close()
+  })
+})
 
 describe('docs/search.md', () => {
   test('its searches find what the README stored', async () => {
@@ -134,7 +157,7 @@ describe('docs/errors.md', () => {
   })
 })
 
-describe('docs/sql.md', () => {
+describe(sqlPages.join(' and '), () => {
   let t: TestApp
   const params = { question: 'green tea', ids: ['sencha', 'assam'] }
   beforeAll(async () => {
@@ -154,7 +177,7 @@ describe('docs/sql.md', () => {
   })
   afterAll(() => t.close())
 
-  for (const sql of blocksOf(sqlPage, 'sql')) {
+  for (const sql of sqlTexts.flatMap((text) => blocksOf(text, 'sql'))) {
     test(sql.replaceAll(/\s+/g, ' '), async () => {
       const headers = { 'x-session': 'shop' }
       const { body } = await t.send('POST', '/api/sql/query', { query: sql, params }, headers)

@@ -1,11 +1,11 @@
-/** The examples of docs/jobs.md and of docs/sources.md about schedules and databases, these over a real PostgreSQL. */
+/** The examples of docs/jobs.md about schedules and of docs/databases.md, these over a real PostgreSQL. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { testPostgres } from '../../support/database-servers.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 const DOCS = join(import.meta.dir, '../../../docs')
-const sourcesPage = await Bun.file(join(DOCS, 'sources.md')).text()
+const databasesPage = await Bun.file(join(DOCS, 'databases.md')).text()
 const jobsPage = await Bun.file(join(DOCS, 'jobs.md')).text()
 
 function blocksOf(page: string, section: string, language: string): readonly string[] {
@@ -62,7 +62,7 @@ describe.skipIf(server === null)('databases', () => {
   afterAll(() => server?.stop())
 
   test('statements', async () => {
-    const [block = ''] = blocksOf(sourcesPage, 'Databases', 'sql')
+    const [block = ''] = blocksOf(databasesPage, 'Connect', 'sql')
     const answers = await runStatements(here(block))
     expect(answers.slice(1, 5)).toEqual([
       [
@@ -84,7 +84,7 @@ describe.skipIf(server === null)('databases', () => {
   })
 
   test('requests', async () => {
-    const commands = blocksOf(sourcesPage, 'Databases', 'sh').flatMap((block) =>
+    const commands = blocksOf(databasesPage, 'Connect', 'sh').flatMap((block) =>
       block.split('\n\n'),
     )
     const statuses: number[] = []

@@ -1,14 +1,20 @@
-/** The examples of docs/reading.md that need nothing but each other, in their order. */
+/** The examples of docs/load-data.md and docs/formats.md that need nothing but each other, in their order. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createTestApp } from '../../support/test-app.ts'
 
-const page = await Bun.file(join(import.meta.dir, '../../../docs/reading.md')).text()
+const DOCS = join(import.meta.dir, '../../../docs')
 
 /** Sections whose blocks are statements, or requests as a line `POST /path` and a body. */
-const SECTIONS = ['Files', 'Tables', 'Types', 'Chunks']
+const SECTIONS = [
+  ['load-data.md', 'Files'],
+  ['load-data.md', 'Chunks'],
+  ['formats.md', 'Tables'],
+  ['formats.md', 'Types'],
+] as const
 
-test.each(SECTIONS)('%s', async (section) => {
+test.each(SECTIONS)('%s: %s', async (name, section) => {
+  const page = await Bun.file(join(DOCS, name)).text()
   const [, text = ''] = page.split(`\n## ${section}\n`)
   const [own = ''] = text.split('\n## ')
   const blocks = [...own.matchAll(/^```(sql|http)\n([\s\S]*?)^```/gm)]

@@ -1,14 +1,13 @@
-/** The examples of keeping a knowledge base in step (docs/sources.md), in their order. */
+/** The examples of docs/sync.md, in their order. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { syncFixture } from '../../sync/sync-fixture.ts'
 
-const PAGE = join(import.meta.dir, '../../../docs/sources.md')
+const PAGE = join(import.meta.dir, '../../../docs/sync.md')
 
-test('docs/sources.md: its commands and statements keep a knowledge base in step', async () => {
+test('docs/sync.md: its commands and statements sync a knowledge base', async () => {
   const page = await Bun.file(PAGE).text()
-  const chapter = page.slice(page.indexOf('## Keeping a knowledge base in step'))
-  const blocks = [...chapter.matchAll(/^```(sh|sql)\n([\s\S]*?)^```/gm)]
+  const blocks = [...page.matchAll(/^```(sh|sql)\n([\s\S]*?)^```/gm)]
   const inLanguage = (wanted: string) => {
     return blocks.filter(([, language]) => language === wanted).map(([, , text = '']) => text)
   }

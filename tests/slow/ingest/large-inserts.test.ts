@@ -6,7 +6,7 @@ import { knowledgeBase } from '../../support/knowledge-base.ts'
 
 const crawl = { allowedDomains: [], patterns: [] }
 
-/** A stand-in for a table too large for one transaction. */
+/** Replaces a table too large for one transaction. */
 function largeTable(count: number) {
   return rowsOf(
     ['id', 'content'],

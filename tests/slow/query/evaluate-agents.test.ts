@@ -283,7 +283,7 @@ describe('citations', () => {
     })
   })
 
-  test('hold numbers that are no answer', async () => {
+  test('have numbers that are not answers', async () => {
     const set = questions('question, answer', [['Where is Sencha tea from', '1of1']])
     const { rows } = await evaluated(t.app, `EVALUATE AGENT reader USING ${set}`)
     expect(rows[0]?.contains).toBe(false)

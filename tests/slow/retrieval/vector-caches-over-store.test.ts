@@ -54,6 +54,7 @@ function keptBy(kb: KnowledgeBase, condition: string): PrefilterSql {
     sql: `SELECT chunk_key AS __chunk_key FROM ${chunkTables(kb).chunks} WHERE ${condition}`,
     values: {},
     isCacheable: true,
+    condition: null,
   }
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { SETTINGS } from '../../../src/wiring/settings/settings.ts'
 import { failingStart, startServer, untilRunning, withFolder } from './server-process.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
@@ -69,7 +70,13 @@ describe('start', () => {
         option,
       ])
     }
-    expect(run('--help').stdout.toString()).toContain('EIDER_QUERY_MS')
+    const help = run('--help').stdout.toString()
+    expect(run('-h').stdout.toString()).toBe(help)
+    const listed = [...help.matchAll(/^ {2}([A-Z]\w+) /gm)].map(([, name]) => name)
+    const names = Object.values(SETTINGS).map(({ name }) => name)
+    expect(listed.toSorted()).toEqual(names.toSorted())
+    // Those that most people set come first, the others in groups.
+    expect(help).toMatch(/\nFirst:\n {2}EIDER_PORT .*\n {2}EIDER_HOST (.*\n){9}\nNetwork:\n/)
     expect(run('--version').stdout.toString().trim()).toBe(packageJson.version)
     expect(run('--nope').exitCode).toBe(2)
   })

@@ -128,7 +128,7 @@ describe('places', () => {
   })
 })
 
-describe('files that are no databases', () => {
+describe('files that are not databases', () => {
   test.each([
     ['sqlite', 'random', 'not a database of SQLite'],
     ['sqlite', 'shop.duckdb', 'but one of DuckDB'],

@@ -17,15 +17,13 @@ export interface Credentials {
   readonly password: string
 }
 
-export interface LoginSettings {
-  /** The login is on when both are set. */
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  readonly tokenTtlSeconds: number
-}
-
 export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
-  readonly settings: LoginSettings & KeyAccessDeps['settings']
+  readonly settings: {
+    /** The login is on when both are set. */
+    readonly username?: string | undefined
+    readonly password?: string | undefined
+    readonly tokenTtlSeconds: number
+  } & KeyAccessDeps['settings']
   readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
   /** Tokens that were logged out before they expired. They outlive the process. */
   readonly revokedTokens: {
@@ -45,7 +43,7 @@ export interface Identity {
   readonly login: string | undefined
 }
 
-/** Its beginning is what existing clients know. */
+/** Existing clients know the start of this text. */
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
@@ -57,9 +55,9 @@ export class Authentication {
   readonly #tokens: SessionTokens
   readonly #throttle: LoginThrottle
   readonly #keys: KeyAccess
-  /** Of each request that came with a good token. */
+  /** For each request with a valid token. */
   readonly #logins = new WeakMap<Request, Identity & { readonly login: string }>()
-  /** The user of the settings, and everyone where there is none. */
+  /** The user of the settings; without a login, everyone. */
   readonly #first: Principal
 
   constructor(deps: AuthenticationDeps) {
@@ -97,9 +95,31 @@ export class Authentication {
     signal: AbortSignal,
   ): Promise<{ readonly token: string; readonly principal: Principal }> {
     const user = await this.#attempt(sent, address, signal)
-    if (user === undefined) throw new AppError('wrong_credentials', 'Invalid username or password')
+    if (user === undefined) throw wrongCredentials()
     const principal = user === 'first' ? this.#first : user.principal
     return { token: await this.#tokenOf(user), principal }
+  }
+
+  /**
+   * A token for a client that proves that it knows the password without sending it. Only the user of the settings can: the
+   * server has no other user's password, and the form in which it keeps them fits no such proof.
+   * @param proves called for every name, so that the time taken does not reveal which one exists
+   * @throws AppError `wrong_credentials`, `too_many_logins`
+   */
+  async loginByProof(
+    username: string,
+    proves: (password: string) => Promise<boolean>,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { password } = this.#expected
+    const check = async () => {
+      const isProven = await proves(password)
+      return areEqual({ username, password }, this.#expected) && isProven ? 'first' : undefined
+    }
+    const user = await this.#throttle.attempt({ address, username }, check, signal)
+    if (user === undefined) throw wrongCredentials()
+    return this.#tokenOf(user)
   }
 
   /**
@@ -123,7 +143,7 @@ export class Authentication {
     const credentials = { username: principal.name, password: sent.current }
     const user = await this.#attempt(credentials, address, signal)
     if (user === undefined || user === 'first' || String(user.id) !== principal.id) {
-      throw new AppError('wrong_credentials', 'The current password is another one')
+      throw new AppError('wrong_credentials', 'The current password is wrong')
     }
     const { users } = this.#deps
     await users.change(user.id, { password: sent.password }, signal)
@@ -266,6 +286,10 @@ const EVERYONE: Identity = { principal: ANYONE, login: undefined }
 
 /** No stored user has it. */
 const FIRST_ID = '0'
+
+function wrongCredentials(): AppError {
+  return new AppError('wrong_credentials', 'Invalid username or password')
+}
 
 /** Takes the same time wherever the two differ, and always compares both. */
 function areEqual(sent: Credentials, expected: Credentials): boolean {

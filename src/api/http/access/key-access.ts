@@ -10,7 +10,7 @@ import { TokenBucket } from '../../../core/runtime/token-bucket.ts'
 export interface KeyAccessDeps {
   readonly keys: AccessKeys
   readonly settings: {
-    /** Of a key that does not say; 0: without a limit. */
+    /** For keys without their own limit; 0: unlimited. */
     readonly keyRequestsPerMinute: number
   }
   /** Milliseconds since 1970. */
@@ -24,7 +24,7 @@ const KEY_REFUSED =
 /** Who comes in with a key, and how often. */
 export class KeyAccess {
   readonly #deps: KeyAccessDeps
-  /** Of each key one that holds the requests of a minute and fills evenly; it goes with its key. */
+  /** One bucket per key, which holds a minute's requests, fills evenly, and is dropped with its key. */
   readonly #buckets = new WeakMap<KnownKey, TokenBucket>()
 
   constructor(deps: KeyAccessDeps) {

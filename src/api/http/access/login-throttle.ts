@@ -7,19 +7,12 @@ import { MINUTE_MS } from '../../../core/time.ts'
 export interface LoginThrottleDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason when it aborts meanwhile */
+  /** @throws the signal's reason if it aborts meanwhile */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Who tries to log in, and under which name. */
-export interface LoginAttempt {
-  /** The client's network address. */
-  readonly address: string
-  readonly username: string
-}
-
 const FIRST_DELAY_MS = 250
-/** Of a name that few guess at. */
+/** For a name that few clients guess at. */
 const DELAY_MS_MAX = 1_000
 /** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
 const NAME_WRONG_FREE = 100
@@ -28,12 +21,12 @@ const NAME_DELAY_MS_MAX = 10_000
 const QUIET_MS = 15 * MINUTE_MS
 
 /**
- * Wrong attempts of one client under one name whose delay is not over. One more is refused before it is compared: without
- * that, who sends guesses in parallel and waits for none of them would not be slowed at all.
+ * Running wrong attempts of one client under one name. One more is refused before it is compared: otherwise a client that
+ * sends guesses in parallel would not be slowed down.
  */
 const UNDER_WAY_MAX = 64
 /** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
-const WAITING_MAX = 1_000
+const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
 const NAMES_MAX = 10_000
 
@@ -70,10 +63,15 @@ export class LoginThrottle {
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(
-    { address, username }: LoginAttempt,
+    given: {
+      /** The client's network address. */
+      readonly address: string
+      readonly username: string
+    },
     check: () => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
+    const { address, username } = given
     const startMs = this.#deps.now()
     const nameKey = createHash('sha256').update(username).digest('base64')
     const clientKey = `${clientBlock(address)} ${nameKey}`
@@ -90,7 +88,7 @@ export class LoginThrottle {
       return found
     }
     const now = this.#deps.now()
-    const name = recent(this.#names.get(nameKey), now) ?? { ...NONE }
+    const name = recent(this.#names.get(nameKey), now) ?? { ...NO_FAILURES }
     const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
     noted(client, now)
     this.#names.set(nameKey, noted(name, now))
@@ -100,7 +98,7 @@ export class LoginThrottle {
   }
 
   async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#waitingCount >= WAITING_MAX) return
+    if (this.#waitingCount >= LOGINS_WAITING_MAX) return
     this.#waitingCount += 1
     try {
       await this.#deps.sleep(delayMs, signal)
@@ -114,7 +112,7 @@ function newClient(nowMs: number): ClientAttempts {
   return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
 }
 
-const NONE: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
+const NO_FAILURES: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
 
 function recent<T extends WrongAttempts>(attempts: T | undefined, nowMs: number): T | undefined {
   return attempts !== undefined && nowMs - attempts.lastMs <= QUIET_MS ? attempts : undefined

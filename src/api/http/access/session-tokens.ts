@@ -10,16 +10,8 @@ export interface TokenSession {
 
 interface TokenUser {
   readonly id: number
-  /** Of the password that the token was given for. */
+  /** Of the password for which the token was issued. */
   readonly mark: string
-}
-
-interface Claims {
-  readonly tokenId: string
-  /** Seconds since 1970. */
-  readonly issued: number
-  readonly expires: number
-  readonly user?: TokenUser
 }
 
 /** Tokens whose signature was checked, which is the most that a request of a login costs. */
@@ -48,7 +40,14 @@ export class SessionTokens {
     this.#users = tokenSigner(keyOf('users'))
   }
 
-  sign({ tokenId, issued, expires, user }: Claims): Promise<string> {
+  sign(given: {
+    readonly tokenId: string
+    /** Seconds since 1970. */
+    readonly issued: number
+    readonly expires: number
+    readonly user?: TokenUser
+  }): Promise<string> {
+    const { tokenId, issued, expires, user } = given
     const claims = { jti: tokenId, iat: issued, exp: expires }
     if (user === undefined) return this.#first.sign(claims)
     return this.#users.sign({ ...claims, sub: `${user.id}.${user.mark}` })
@@ -68,7 +67,7 @@ export class SessionTokens {
   }
 
   async #verifyAnew(token: string, nowMs: number): Promise<TokenSession | undefined> {
-    // What it says of itself only tells which key to try.
+    // The unverified content only selects the key to try.
     const isOfUser = hasSubject(token)
     const claims = await (isOfUser ? this.#users : this.#first).verify(token, nowMs)
     if (claims?.jti === undefined || claims.exp === undefined) return undefined
@@ -90,12 +89,6 @@ function hasSubject(token: string): boolean {
   }
 }
 
-interface TokenClaims {
-  readonly jti?: string
-  readonly exp?: number
-  readonly sub?: string
-}
-
 interface TokenSigner {
   /** @param claims times in seconds since 1970 */
   sign(claims: {
@@ -104,7 +97,10 @@ interface TokenSigner {
     readonly exp: number
     readonly sub?: string
   }): Promise<string>
-  verify(token: string, nowMs: number): Promise<TokenClaims | undefined>
+  verify(
+    token: string,
+    nowMs: number,
+  ): Promise<{ readonly jti?: string; readonly exp?: number; readonly sub?: string } | undefined>
 }
 
 /** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */
@@ -120,7 +116,7 @@ function tokenSigner(key: Uint8Array): TokenSigner {
     return loaded
   }
   return {
-    // The plugin stamps its own `iat` unless told not to; the clock is ours.
+    // By default, the plugin sets `iat` itself; the clock is Eider's.
     async sign({ iat, ...claims }) {
       return (await tokens()).sign({ ...claims, issued: iat, iat: false })
     },

@@ -37,7 +37,7 @@ async function* beginningWith(
     if (first.done !== true) yield first.value
     yield* rest
   } finally {
-    // A client may leave before the second event is asked for.
+    // A client may leave before the second event is read.
     await rest.return()
   }
 }

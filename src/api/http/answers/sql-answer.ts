@@ -1,4 +1,4 @@
-/** The answer to a statement, in the format that was asked for. */
+/** The answer to a statement, in the requested format. */
 import { t } from 'elysia'
 import type { QueryResult, RowEncoding } from '../../../core/domain/query-result.ts'
 import { ERRORS, toAppError } from '../../../core/errors.ts'
@@ -20,7 +20,7 @@ import { streamedResponse } from './streamed-response.ts'
 
 export type AnswerFormat = SqlFormatName | 'parquet' | 'arrow'
 
-/** Whether existing clients look for a failure in the body. */
+/** Whether existing clients expect a failure in the body. */
 export const TELLS_FAILURE: Readonly<Record<AnswerFormat, boolean>> = {
   json: true,
   jsonlines: true,
@@ -36,25 +36,19 @@ const ARROW = 'application/vnd.apache.arrow.stream'
 
 /** The formats of rows besides JSON, for the document. */
 export const ROWS_AS = {
-  'text/csv': t.String({ description: 'RFC 4180, the names first; a null is empty' }),
-  'application/x-ndjson': t.String({ description: 'An object for each row, on its line' }),
+  'text/csv': t.String({ description: 'RFC 4180, with a header; null is empty' }),
+  'application/x-ndjson': t.String({ description: 'One object per line' }),
   [PARQUET]: t.String({ format: 'binary' }),
   [ARROW]: t.String({ format: 'binary' }),
 }
 
-/** The format that the header Accept names first in this order; JSON where it names none of them. */
+/** The first format in the Accept header that is supported; JSON without one. */
 export function acceptedFormat(accept: string | null): AnswerFormat {
   if (accept === null || accept.includes('application/json')) return 'json'
   if (accept.includes('text/csv')) return 'csv'
   if (accept.includes('application/x-ndjson')) return 'ndjson'
   if (accept.includes(PARQUET)) return 'parquet'
   return accept.includes(ARROW) ? 'arrow' : 'json'
-}
-
-export interface WantedAnswer {
-  readonly format: AnswerFormat
-  /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
-  readonly tellsFailure: boolean
 }
 
 /**
@@ -65,8 +59,13 @@ export async function statementAnswer(
   context: RouteContext,
   request: Request,
   statement: QueryRequest,
-  { format, tellsFailure }: WantedAnswer,
+  given: {
+    readonly format: AnswerFormat
+    /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
+    readonly tellsFailure: boolean
+  },
 ): Promise<Response> {
+  const { format, tellsFailure } = given
   const scope = context.scopeOf(request)
   const onFailure = logStreamFailure(context, scope)
   try {
@@ -128,8 +127,8 @@ function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestSc
 }
 
 /**
- * Rows that the engine writes: in one piece where they are few. Later a failure cuts the connection, so that no client takes
- * the part for the whole.
+ * Rows written by the engine: in one piece if they are few. A later failure cuts the connection, so that no client mistakes
+ * a part for the whole.
  * @throws AppError when writing fails before the third piece
  */
 async function encodedAnswer(
@@ -179,7 +178,7 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
     // In this order: a format may learn from its head what rows are written with.
     const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
-    const text = `${head}${rows}${format.tail(endOf(result), null)}`
+    const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
   }
   const { contentType, encoding } = format
@@ -193,14 +192,14 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
   const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
   const headers = { 'content-type': format.contentType }
   if (second.done === true) {
-    return new Response(`${start}${format.tail(endOf(result), null)}`, { headers })
+    return new Response(`${start}${format.tail(endOfRows(result), null)}`, { headers })
   }
   const rest = restOf(batches, second.value, { ...init, result })
   const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
   return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
 }
 
-function endOf({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
+function endOfRows({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
   return { context, warnings }
 }
 
@@ -224,10 +223,10 @@ async function* restOf(
   try {
     yield format.rows(second, false)
     for await (const batch of batches) yield format.rows(batch, false)
-    tail = format.tail(endOf(result), null)
+    tail = format.tail(endOfRows(result), null)
   } catch (error) {
     onFailure(error)
-    tail = format.tail(endOf(result), toAppError(error))
+    tail = format.tail(endOfRows(result), toAppError(error))
   } finally {
     await batches.return(undefined)
   }

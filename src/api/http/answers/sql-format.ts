@@ -7,7 +7,7 @@ export type ResultRow = readonly ResultValue[]
 /** How the rows of a statement are written. Each part is text; together they are one whole body. */
 export interface SqlFormat {
   readonly contentType: string
-  /** What the engine calls it, which writes the same bytes faster where the rows are its own. */
+  /** The engine's name for the format; it writes the same bytes faster if the rows are its own. */
   readonly encoding?: 'csv' | 'ndjson'
   /**
    * Padding without meaning between two parts, sent while the next rows take their time.
@@ -21,13 +21,13 @@ export interface SqlFormat {
   tail(end: AnswerEnd, failure: AppError | null): string
 }
 
-/** What is said after the rows, where the format has a place for it. */
+/** Facts that follow the rows, if the format has a place for them. */
 export interface AnswerEnd {
   readonly context: QueryContext
   readonly warnings: readonly string[]
 }
 
-/** What a client hears back as `context`; it may send it along with its next request. */
+/** The `context` in an answer; a client may send it with its next request. */
 export function contextRecord(context: QueryContext) {
   return { show_secrets: false, db: context.db }
 }

@@ -1,4 +1,4 @@
-/** Bytes that are the same for everyone: made once, compressed once, and not sent to a client that has them already. */
+/** Bytes that are the same for everyone: built once, compressed once, and not sent to a client that has them. */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -40,7 +40,7 @@ export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** @param more headers beside those that every static file has */
+/** @param more headers besides those of every static file */
 export function staticAnswer(
   { headers: sent }: Request,
   { bytes, gzipped, contentType, etag }: StaticFile,

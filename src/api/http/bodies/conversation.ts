@@ -24,7 +24,7 @@ export const COMPLETION = bodySchema(
       response_format: optionally(RESPONSE_FORMAT),
       conversation_id: maybe(t.String(), {
         description:
-          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+          '"new" stores the conversation and returns its id; an id continues that conversation',
       }),
       background: maybe(t.Boolean(), {
         description:
@@ -46,8 +46,8 @@ export interface Conversation {
 }
 
 /**
- * The question to ask, and what was said before. Both forms of a message may be mixed.
- * @throws AppError `invalid_request` where there is nothing to ask
+ * The question, and the history. Both forms of a message may be mixed.
+ * @throws AppError `invalid_request` without a question
  */
 export function conversationOf(messages: readonly SentMessage[]): Conversation {
   const turns = messages.flatMap(turnsOf)

@@ -1,4 +1,4 @@
-/** The parts of a `multipart/form-data` body (RFC 7578), read as they come: no more than one piece of them is ever held. */
+/** The parts of a `multipart/form-data` body (RFC 7578), read as they come: at most one piece is in memory. */
 import { AppError } from '../../../core/errors.ts'
 
 export interface FormPart {
@@ -18,7 +18,7 @@ const LINE_END = Buffer.from('\r\n')
 const HEADERS_END = Buffer.from('\r\n\r\n')
 
 /**
- * Each part must be read before the next one is asked for.
+ * Each part must be read before the next one is requested.
  * @throws AppError `invalid_request` for a body that is not what its content type says
  */
 export async function* formParts(
@@ -43,7 +43,7 @@ export async function* formParts(
   await drained(reader.rest())
 }
 
-/** Behind a delimiter: true where it ends the form. What follows begins with the end of its line. */
+/** After a delimiter: true at the end of the form. Otherwise the rest of the line follows. */
 async function isLast(reader: PieceReader): Promise<boolean> {
   const next = await reader.peek(2)
   if (next === '--') return true
@@ -64,11 +64,11 @@ class PieceReader {
     this.#source = body[Symbol.asyncIterator]()
   }
 
-  /** The bytes before the mark, which is taken as well. @throws AppError `invalid_request` where there is none */
+  /** The bytes before the mark, which is consumed too. @throws AppError `invalid_request` without a mark */
   async *before(mark: Buffer): AsyncGenerator<Uint8Array, void> {
     for (;;) {
       const at = this.#pending.indexOf(mark)
-      // The end of what is there may be the begin of the mark.
+      // The end of the data may be the start of the mark.
       const end = at === -1 ? Math.max(0, this.#pending.length - mark.length + 1) : at
       const piece = this.#pending.subarray(0, end)
       this.#pending = this.#pending.subarray(at === -1 ? end : at + mark.length)
@@ -110,7 +110,7 @@ async function drained(pieces: AsyncIterable<Uint8Array>): Promise<void> {
   }
 }
 
-/** @throws AppError `invalid_request` where there is more of it */
+/** @throws AppError `invalid_request` if it is longer */
 export async function text(
   pieces: AsyncIterable<Uint8Array>,
   bytesMax: number,

@@ -27,7 +27,7 @@ type Values<P extends Declared> = {
 interface Reading {
   /** An unknown parameter is not an error: existing clients send some. */
   readonly ignoresOthers?: boolean
-  /** What is empty is read as an empty text; without it, as if it were not sent. */
+  /** An empty value is an empty text; otherwise it counts as not sent. */
   readonly keepsEmpty?: boolean
 }
 
@@ -154,7 +154,7 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** Where a list goes on: `next` of the previous page. */
+/** Where a list continues: `next` of the previous page. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
     schema: t.String({ description: '`next` of the previous page' }),
@@ -165,22 +165,18 @@ export function cursor(): QueryParameter<string | undefined> {
   }
 }
 
-/** Of lists in pages: `limit` and `cursor`. */
+/** For lists in pages: `limit` and `cursor`. */
 export function paging(description: string) {
   return { limit: wholeNumber({ min: 1, max: 1000, unset: 50, description }), cursor: cursor() }
 }
 
 /** A page of those that came before the cursor. */
-export function pageBefore({ limit, cursor: before }: PageSent) {
+export function pageBefore(given: { readonly limit: number; readonly cursor: string | undefined }) {
+  const { limit, cursor: before } = given
   return { limit, before: before === undefined ? null : Number(before) }
 }
 
-interface PageSent {
-  readonly limit: number
-  readonly cursor: string | undefined
-}
-
-/** Of lists in pages: `limit` and `offset`. */
+/** For lists in pages: `limit` and `offset`. */
 export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: boolean }) {
   return {
     limit: wholeNumber({ max: 1000, unset: 100, ...limit }),
@@ -206,7 +202,7 @@ export function nextCursor(next: number | bigint | null): string | null {
   return next === null ? null : String(next)
 }
 
-/** A day or a time; UTC unless it says otherwise. */
+/** A day or a time; A date or time, UTC by default. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
   const shape = { description: `${description}; a date or time, UTC`, examples: ['2026-05-01'] }
   return parsedText(shape, (sent, name) => {
@@ -240,7 +236,7 @@ function parsed(sent: string, name: string): unknown {
   }
 }
 
-/** Those of the values that were sent. */
+/** Only the values that were sent. */
 export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
   // The entries that stay have values.

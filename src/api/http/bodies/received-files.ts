@@ -62,7 +62,7 @@ async function filesOfForm(
       fields.set(name, await text(content, FIELD_BYTES_MAX, `the field "${name}"`))
     else {
       const written = await folder.write(content)
-      // A form of a browser sends an empty part where no file was chosen.
+      // Browsers send an empty part if no file was chosen.
       if (fileName === '' && written.sizeBytes === 0) continue
       files.push({ ...written, sentName: fileName || null, contentType: part.contentType })
     }

@@ -76,7 +76,7 @@ export function filesOfAttachment({ job, files, failed }: Attachment): readonly 
   })
 }
 
-/** Of one request, as in OpenAI's API. */
+/** Per request, as in OpenAI's API. */
 export const SENT_FILES_MAX = 500
 
 /** null: no such file. */
@@ -84,7 +84,7 @@ export function findFileOfId(snapshot: CatalogSnapshot, id: string): UploadedFil
   return snapshot.files.find((file) => attachedId(file.id) === id) ?? null
 }
 
-/** What the file of a document is called; null: there is none, or the principal may not name files. */
+/** The file name of a document; null: it has none, or the principal may not name files. */
 export function filenameFor(
   principal: Principal,
   snapshot: CatalogSnapshot,

@@ -122,12 +122,15 @@ export function findingsOf(
   steps: readonly Step[],
   { withSteps }: Pick<ChatTerms, 'withSteps'>,
 ) {
-  const { traceId, citations, warnings, evidence, charts, result } = answer
+  const { traceId, citations, warnings, evidence, low_evidence } = answer
+  const { statements, charts, result } = answer
   return {
     trace_id: traceId,
     citations,
     warnings,
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence,
+    ...(low_evidence === undefined ? {} : { low_evidence }),
+    ...(statements === undefined ? {} : { statements }),
     ...(charts === undefined ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
     ...(withSteps ? { steps } : {}),
@@ -154,7 +157,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return FINISHES[finish]
 }
 
-/** null: not counted. The built-in model has no tokens. */
+/** null: the provider did not count. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage
@@ -169,25 +172,24 @@ function usageOf(usage: TokenUsage | null) {
 export type Piece =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Calls of tools that begin. */
+  /** Tool calls that start. */
   | { readonly kind: 'action'; readonly actions: readonly Action[] }
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
-export interface PieceOptions {
-  /** Whether text may come before the answer is whole. */
-  readonly deltas: boolean
-  readonly withSteps: boolean
-}
-
-/** `start` comes first and `end` last; all text together is the answer, behind what the model said before its calls. */
+/** `start` comes first and `end` last; all text together is the answer, after what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
-  { deltas, withSteps }: PieceOptions,
+  given: {
+    /** Whether text may come before the answer is whole. */
+    readonly deltas: boolean
+    readonly withSteps: boolean
+  },
 ): AsyncGenerator<Piece, void> {
+  const { deltas, withSteps } = given
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
-  /** Of the turn that is being written, and whether one before it left any. */
+  /** The text of the current turn, and whether an earlier one had any. */
   let turn = ''
   let hasEarlier = false
   try {
@@ -233,7 +235,7 @@ function restOf(answer: string, told: string): string {
   return answer.startsWith(told) ? answer.slice(told.length) : `\n\n${answer}`
 }
 
-const SHOWN_CHARS_MAX = 600
+const RESULT_CHARS_MAX = 600
 
 function actionText({ tool, tool_input }: Action): string {
   return `**${tool}** ${inline(tool_input)}\n\n`
@@ -241,22 +243,22 @@ function actionText({ tool, tool_input }: Action): string {
 
 function stepText({ observation }: Step): string {
   const text = observation.trim()
-  const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
+  const shown = text.slice(0, RESULT_CHARS_MAX).toWellFormed()
   return `${shown}${shown.length < text.length ? ' …' : ''}\n\n`
 }
 
 /** As code, even with back-ticks in it. */
 function inline(text: string): string {
-  const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
+  const shown = text.slice(0, RESULT_CHARS_MAX).toWellFormed()
   return shown === '' ? '' : `\`\` ${shown.replaceAll(/`{2,}/g, '`')} \`\``
 }
 
 export interface CitedPlace {
   readonly citation: Citation
-  /** Where the answer names the chunk, in UTF-16 code units; both 0 where it is not found. */
+  /** Where the answer names the chunk, in UTF-16 code units; both 0 if it does not. */
   readonly start: number
   readonly end: number
-  /** Of the document. Its fragment tells citations of one document apart, as clients show one for each address. */
+  /** The document's address. Its fragment distinguishes citations of one document, because clients show one per address. */
   readonly url: string
   /** The document and the place in it. */
   readonly title: string
@@ -272,11 +274,11 @@ export function citedPlaces(
     const mark = `[${citation.chunk_id}]`
     const index = content.indexOf(mark)
     const place = index === -1 ? { start: 0, end: 0 } : { start: index, end: index + mark.length }
-    return { citation, ...place, url: urlOf(citation, origin), title: titleOf(citation) }
+    return { citation, ...place, url: urlOf(citation, origin), title: sourceTitle(citation) }
   })
 }
 
-/** Of chat completions. */
+/** For chat completions. */
 export function urlCitation({ citation, start, end, url, title }: CitedPlace) {
   const quote = citation.text
   return {
@@ -292,7 +294,7 @@ function urlOf({ knowledge_base, document_id, chunk_id }: Citation, origin: stri
   return `${origin}/api/projects/${path}#${encodeURIComponent(chunk_id.toWellFormed())}`
 }
 
-function titleOf({ document_id, page, heading }: Citation): string {
+function sourceTitle({ document_id, page, heading }: Citation): string {
   const places = [page === null ? null : `page ${page}`, heading]
   return [document_id, ...places.filter((place) => place !== null && place !== '')].join(', ')
 }

@@ -47,13 +47,13 @@ export interface Said {
   readonly question: string
   /** Oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** Of the system and the developer; missing: nothing. */
+  /** From system and developer messages; missing: none. */
   readonly wishes?: string
 }
 
 export interface ChatAsked extends Said {
   readonly answerForm?: ResponseFormat
-  /** The function whose arguments are wanted instead of an answer. */
+  /** The function whose arguments are requested instead of an answer. */
   readonly asCall?: string
   readonly streams: boolean
   readonly withUsage: boolean
@@ -126,7 +126,7 @@ export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[last]
   if (asked !== undefined) refuseOtherMedia(asked, `${field}[${last}]`)
-  const question = asked === undefined ? '' : textOf(asked)
+  const question = asked === undefined ? '' : messageText(asked)
   if (question.trim() === '') {
     throw wrong(field, `"${field}" holds no question: a message of the role "user" with text`)
   }
@@ -134,7 +134,7 @@ export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const wishes: string[] = []
   messages.forEach((message, index) => {
     const { role } = message
-    const content = textOf(message)
+    const content = messageText(message)
     if (role === 'system' || role === 'developer') wishes.push(content)
     else if (role !== 'user' && role !== 'assistant' && role !== 'tool' && role !== 'function') {
       throw unknownRole(role, `${field}[${index}].role`)
@@ -151,14 +151,14 @@ function unknownRole(role: string, field: string): AppError {
   return wrong(field, `"${field}" is "${role.slice(0, 40)}"; ${expected}`)
 }
 
-function textOf({ content }: SentMessage): string {
+function messageText({ content }: SentMessage): string {
   if (typeof content === 'string') return content
   return (content ?? []).map(({ text }) => text ?? '').join('\n')
 }
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text', 'refusal'])
 
-/** Of the question alone: an image further back in a conversation must not end it. */
+/** Only in the question: an image earlier in a conversation must not end it. */
 function refuseOtherMedia({ content }: SentMessage, field: string): void {
   if (typeof content === 'string') return
   const index = (content ?? []).findIndex(({ type }) => !TEXT_PARTS.has(type))
@@ -179,8 +179,8 @@ function formOf({ response_format, tools, tool_choice: choice }: ChatBody): Form
 }
 
 /**
- * A client that insists on one function wants its arguments: an answer of that form. Functions that a model may call or not
- * are left aside, as an agent has tools of its own.
+ * A client that requires one function wants its arguments: an answer in that form. Optional functions are ignored, because
+ * an agent has its own tools.
  */
 function forcedCall(tools: unknown, choice: unknown): Form | undefined {
   const functions = (Array.isArray(tools) ? tools : []).flatMap(functionIn)

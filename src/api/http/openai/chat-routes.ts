@@ -24,7 +24,7 @@ const USAGE = t.Object({
   prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
 })
 
-const ANSWER = t.Object({
+const CHAT_ANSWER = t.Object({
   id: t.String({ description: 'chatcmpl-<trace id>' }),
   object: t.Literal('chat.completion'),
   created: t.Integer(),
@@ -64,11 +64,11 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     answers: {
       200: {
         description: 'The answer',
-        schema: ANSWER,
+        schema: CHAT_ANSWER,
         also: { 'text/event-stream': CHUNK },
-        headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },
-      404: 'No such model',
+      404: 'Unknown model',
     },
     async run({ request, scope, body }) {
       const { principal } = scope
@@ -135,7 +135,7 @@ export const modelOperations = resource('OpenAI', (api, context) => {
     id: 'listModels',
     summary: 'List agents and knowledge bases as models',
     needs: 'login',
-    answers: { 200: ['Those that the key may ask', MODELS] },
+    answers: { 200: ['The models that the key may ask', MODELS] },
     run({ principal }) {
       const data = modelsFor(context.snapshot(), principal).map(modelRecord)
       return { object: 'list', data }

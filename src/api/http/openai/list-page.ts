@@ -1,4 +1,4 @@
-/** Lists of OpenAI's API: pages by the id that they begin behind. */
+/** Lists of OpenAI's API: pages start after an id. */
 import { type TSchema, t } from 'elysia'
 import {
   choice,
@@ -12,7 +12,7 @@ import { orNull } from '../request/schema-words.ts'
 export interface PageOrder {
   readonly limit: number
   readonly isAscending: boolean
-  /** The page begins behind this id; null: at the first. */
+  /** The page starts after this id; null: at the first item. */
   readonly after: string | null
   /** The page ends before this id; null: it does not matter. */
   readonly before: string | null
@@ -51,7 +51,7 @@ export function pageOrderOf(sent: ReturnType<typeof PAGE.read>): PageOrder {
 
 /**
  * A page of all, which come the oldest first.
- * @throws AppError `invalid_request` for an `after` or `before` that is none of them
+ * @throws AppError `invalid_request` for an unknown `after` or `before`
  */
 export function pageOf<T>(
   all: readonly T[],

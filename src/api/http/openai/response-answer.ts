@@ -1,4 +1,4 @@
-/** Answers as `/v1/responses` gives them: the object, and the items that it is made of. */
+/** Answers in the form of `/v1/responses`: the object, and its items. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
 import type { Action, Citation } from '../../../core/domain/agents/completion-event.ts'
@@ -13,9 +13,9 @@ export interface ResponseTerms
   readonly created: number
   /** The server's address as the client knows it. */
   readonly origin: string
-  /** Whether its conversation is kept, so that another question can go on with it. */
+  /** Whether its conversation is stored, so that another question can continue it. */
   readonly isKept: boolean
-  /** Of the uploaded file that a document was made of; null: it is another, or the asker may not know. */
+  /** The name of the uploaded file behind a document; null: it has none, or the asker may not know it. */
   readonly filenameOf: (documentId: string) => string | null
 }
 
@@ -30,7 +30,7 @@ export function traceIdIn(id: string): string | null {
   return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
 }
 
-/** A response at any moment; `changes` tell what differs from one that has only begun. */
+/** A response at any moment; `changes` are the differences to one that has just started. */
 export function responseOf(traceId: string, terms: ResponseTerms, changes: object = {}) {
   const { body, created, isKept } = terms
   return {
@@ -129,7 +129,7 @@ function fileCitation(
   return { type: 'file_citation', index: end, file_id: document_id, filename, quote: text }
 }
 
-/** What a search was for: the text that it ranks by, else the call as it is. */
+/** What a search was for: its ranking text, else the call itself. */
 export function queriesOf(actions: readonly Action[]): readonly string[] {
   return actions.map(({ tool, tool_input }) => {
     const found = /\bcontent\s*=\s*'((?:[^']|'')*)'/i.exec(tool_input)?.[1]
@@ -179,7 +179,9 @@ export function responseOfTrace(trace: StoredTrace, origin: string) {
     const content = answer ?? ''
     const part = textPart(content, annotationsOf({ content, citations }, terms))
     const finish = trace.turns.at(-1)?.finish ?? 'stop'
-    const ended = { content, traceId, citations, warnings: trace.warnings, usage, finish }
+    const { warnings, evidence } = trace
+    const told = { content, traceId, citations, warnings, evidence: evidence ?? 'answer' }
+    const ended = { ...told, usage, finish }
     const kept = conversationId === null ? {} : { conversationId }
     const output = [messageItem(traceId, 'completed', [part])]
     return responseOf(traceId, terms, endOf({ ...ended, ...kept, seconds: 0 }, output))

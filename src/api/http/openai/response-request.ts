@@ -1,5 +1,5 @@
 import { maybe, open } from '../request/schema-words.ts'
-/** A body of `/v1/responses`: what is asked, of what, and which conversation it goes on with. */
+/** A body of `/v1/responses`: the question, its data, and the conversation it continues. */
 
 import { t } from 'elysia'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
@@ -56,7 +56,7 @@ export interface ResponseAsked
 }
 
 /**
- * @param told the answer that an earlier item's id names
+ * @param told the answer with an earlier item's id
  * @throws AppError `invalid_request` with the field that is wrong
  */
 export async function responseAsked(

@@ -99,15 +99,20 @@ export function noSuchFile(id: string): AppError {
 }
 
 /**
- * Those that are on their way or failed are the newest, then come the documents.
+ * Files in progress and failed ones are the newest, then come the documents.
  * @param status only those; null: all
  * @throws AppError `invalid_request` for an `after` or `before` that is not in the list
  */
 export async function storeFilesPage(
   context: RouteContext,
-  { kb, order, status }: StoreFilesRequest,
+  given: {
+    readonly kb: KnowledgeBase
+    readonly order: PageOrder
+    readonly status: AttachedFile['status'] | null
+  },
   signal: AbortSignal,
 ): Promise<Page<StoreFileRecord>> {
+  const { kb, order, status } = given
   const files = attachedFiles(await context.deps.attachments.of(kb))
   const unfinished = [...files.values()]
     .filter((file) => file.status !== 'completed')
@@ -118,7 +123,7 @@ export async function storeFilesPage(
   }
   const others = status === null ? unfinished : []
   const ids = new Set(others.map(({ id }) => id))
-  // A page that ends before an id is the one behind it the other way round.
+  // A page that ends before an id is a page after it in reverse order.
   const { before, limit } = order
   const isAscending = order.isAscending !== (before !== null)
   const from = before ?? order.after
@@ -147,30 +152,22 @@ export async function storeFilesPage(
   return { items: before === null ? items : items.toReversed(), hasMore: found.length > limit }
 }
 
-interface StoreFilesRequest {
-  readonly kb: KnowledgeBase
-  readonly order: PageOrder
-  readonly status: AttachedFile['status'] | null
-}
-
 async function documentsPage(
   context: RouteContext,
-  {
-    kb,
-    files,
-    skipped,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly files: ReadonlyMap<string, AttachedFile>
     readonly skipped: ReadonlySet<string>
   },
-  {
-    isAscending,
-    afterId,
-    limit,
-  }: { readonly isAscending: boolean; readonly afterId: string | null; readonly limit: number },
+  wanted: {
+    readonly isAscending: boolean
+    readonly afterId: string | null
+    readonly limit: number
+  },
   signal: AbortSignal,
 ): Promise<readonly StoreFileRecord[]> {
+  const { isAscending, afterId, limit } = wanted
+  const { kb, files, skipped } = given
   if (limit <= 0) return []
   const last =
     afterId === null

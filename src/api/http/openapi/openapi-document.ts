@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made of the same schemas that check bodies and type answers. */
+/** The OpenAPI 3.1 document, built from the schemas that check bodies and type answers. */
 import { type TSchema, t } from 'elysia'
 import { ERRORS } from '../../../core/errors.ts'
 import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
@@ -28,7 +28,7 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   conversation_id: t.String({ description: 'The id from the first answer' }),
   trace_id: t.String({ description: '`trace_id` of the answer' }),
   job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
-  job_name: t.String({ description: 'The job that runs by itself', examples: ['nightly'] }),
+  job_name: t.String({ description: 'The scheduled job', examples: ['nightly'] }),
   file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
   view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
   key_id: t.Integer({ description: '`id` of the key' }),
@@ -94,7 +94,7 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
   const { id, method, path, summary, description, tag, needs } = declared
   if (id === undefined)
     throw new Error(`${method} ${path} has no id: generated clients need a name`)
-  const parameters = parametersOf(declared, named)
+  const parameters = documentedParameters(declared, named)
   return {
     operationId: id,
     summary,
@@ -108,7 +108,7 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
   }
 }
 
-function parametersOf(declared: Operation, named: Map<string, JsonSchema>) {
+function documentedParameters(declared: Operation, named: Map<string, JsonSchema>) {
   const inPath = [...declared.path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const schema = PATH_PARAMETERS[name] ?? t.String()
     return parameterOf('path', name, shownSchema(schema, named))
@@ -142,7 +142,7 @@ function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   return { requestBody: { required: !isBodyOptional, content } }
 }
 
-/** A body without a name of its own has that of its operation: `CreateAgent`. Generators make a type of it. */
+/** An unnamed body is named after its operation: `CreateAgent`. Generators make a type of it. */
 function namedBody(
   { id = '' }: Operation,
   schema: TSchema,
@@ -156,7 +156,7 @@ function namedBody(
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** Of a form with files, of a file as it is, or of the JSON that says where it is. */
+/** For a form with files, a file as the body, or JSON with its address. */
 function takenSchema(
   type: string,
   form: TSchema | undefined,
@@ -167,8 +167,11 @@ function takenSchema(
   const file = { type: 'string', format: 'binary' }
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
-  const { properties = {}, required } = fields as FormFields
-  const files = { ...file, description: 'A file, with its name; several are several parts' }
+  const { properties = {}, required } = fields as {
+    readonly properties?: object
+    readonly required?: readonly string[]
+  }
+  const files = { ...file, description: 'A file with its name; send several as several parts' }
   return {
     type: 'object',
     properties: { file: files, ...properties },
@@ -176,18 +179,13 @@ function takenSchema(
   }
 }
 
-interface FormFields {
-  readonly properties?: object
-  readonly required?: readonly string[]
-}
-
 /** JSON is one of the files, too. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
-  return { anyOf: [schema, { description: 'Any other JSON is a file itself' }] }
+  return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }
 }
 
-/** How a route tells what went wrong. */
+/** How a route reports a failure. */
 function failureContent(
   { path, failsAs }: Operation,
   named: Map<string, JsonSchema>,
@@ -198,14 +196,16 @@ function failureContent(
   return { ...own, 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
 }
 
-/** What every route of a kind may answer, beside what it says itself. */
+/** The failures common to all routes of a kind, besides its own. */
 function expectedFailures(declared: Operation): Record<string, string> {
   const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined
   return {
-    ...(hasBody || query !== undefined ? { 400: 'Something in the request is wrong' } : {}),
-    ...(needs === 'nothing' ? {} : { 401: 'A login is needed', 403: 'The caller may not do this' }),
-    ...(path.includes(':') ? { 404: 'What the path names does not exist' } : {}),
+    ...(hasBody || query !== undefined ? { 400: 'The request is invalid' } : {}),
+    ...(needs === 'nothing'
+      ? {}
+      : { 401: 'A login is required', 403: 'The caller may not do this' }),
+    ...(path.includes(':') ? { 404: 'The resource does not exist' } : {}),
     ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
     ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
   }
@@ -223,7 +223,7 @@ function responsesOf(declared: Operation, named: Map<string, JsonSchema>) {
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })
-  const other = { description: 'What else went wrong', headers: FAILURE_HEADERS, content: failure }
+  const other = { description: 'Any other failure', headers: FAILURE_HEADERS, content: failure }
   return { ...Object.fromEntries(responses), default: other }
 }
 

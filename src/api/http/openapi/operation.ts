@@ -43,7 +43,7 @@ export type Need = Scope | 'login' | 'nothing'
 /** An answer whose body has a schema: it is in the document, and tests hold every such answer against it. */
 export interface DescribedAnswer {
   readonly description: string
-  /** Of JSON, or of what `produces` names; of an event stream, of each event. */
+  /** The schema of JSON, or of the content type in `produces`; for an event stream, of each event. */
   readonly schema?: TSchema
   /** It has no body. */
   readonly isEmpty?: true
@@ -58,12 +58,12 @@ export type DeclaredAnswer =
   | readonly [description: string, schema: TSchema]
   | DescribedAnswer
 
-/** What the document shows of an operation. */
+/** The document's view of an operation. */
 export interface Declaration {
   /** The name of the operation for generated clients: `listProjects`. It never changes. Hidden operations have none. */
   readonly id?: string
   readonly summary: string
-  /** What the summary cannot say, as Markdown. */
+  /** More than the summary, as Markdown. */
   readonly description?: string
   /** Unset: `read` for GET, `write` for all others. */
   readonly needs?: Need
@@ -77,9 +77,9 @@ export interface Declaration {
   readonly form?: TSchema
   /** Status → what it means. The document adds what every operation of a kind may answer. Unset: 204. */
   readonly answers?: Readonly<Record<number, DeclaredAnswer>>
-  /** Content type of the success, where it is not JSON. */
+  /** Content type of the success, if not JSON. */
   readonly produces?: string
-  /** JSON that tells a failure, where another API has its own form. */
+  /** JSON with a failure, if another API has its own form. */
   readonly failsAs?: TSchema
   /** The document leaves it out. */
   readonly isHidden?: boolean
@@ -92,7 +92,7 @@ type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer R
     ? { readonly [K in Name]: string }
     : object
 
-/** What a path is looked up in. */
+/** The context in which a path is looked up. */
 export interface Place<Params> {
   readonly request: Request
   readonly params: Params
@@ -122,7 +122,7 @@ export interface DeclaredQuery<T> {
 
 export interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
   readonly query?: DeclaredQuery<Query>
-  /** What the path names: looked up before the body is read, and again after it, as it may change meanwhile. */
+  /** The thing named in the path: looked up before the body is read, and again after it, because it may change in between. */
   readonly find?: (place: Place<PathParams<P>>) => Found
   readonly body?: BodySchema<Body>
   /** @returns an answer, a record that becomes JSON with the first status of `answers`, or nothing: 204 */

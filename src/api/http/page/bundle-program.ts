@@ -1,7 +1,7 @@
 /**
- * A program of its own: makes the files of the page, writes them to its output, and ends. The bundler's memory ends with it.
- * The output: a line of JSON with the name, the size and the compressed size of each file, then their bytes in that order.
- * Argument: the page's HTML file.
+ * A separate program: builds the page's files, writes them to its output, and ends, which frees the bundler's memory. The
+ * output: a line of JSON with the name, size and compressed size of each file, then their bytes in that order. Argument: the
+ * page's HTML file.
  */
 import { build, gzipSync } from 'bun'
 

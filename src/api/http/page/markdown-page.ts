@@ -43,7 +43,7 @@ export function markdownPage(
     .replace(/(<img [^>]*?src=")([^"]*)"/g, (_, before: string, target: string) => {
       return `${before}${linkOf(target) ?? ''}"`
     })
-    // They scroll by themselves where they are too wide, and can be reached with the keyboard for that.
+    // Wide ones scroll separately, also with the keyboard.
     .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<pre>', '<pre tabindex="0">')

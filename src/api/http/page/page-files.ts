@@ -1,6 +1,6 @@
 /**
- * The files of the page, as the browser gets them. They are bundled by a process of its own when the first one is asked
- * for, and stay in memory: the start of the server costs nothing, and no folder is written to.
+ * The page's files as the browser gets them. A separate process bundles them on the first request, and they stay in memory:
+ * the server's start costs nothing, and no folder is written to.
  */
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../../../core/errors.ts'

@@ -14,7 +14,7 @@ export interface Peer {
 export interface ArrivalDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason when it aborts meanwhile */
+  /** @throws the signal's reason if it aborts meanwhile */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -30,10 +30,10 @@ const TURN_MS = 1
 const KNOWN_IN_A_ROW = 3
 
 /**
- * Lets requests in, each in a later turn of the event loop, and one that computes in a turn of its own.
- * Bun 1.4 handles the first request of a connection while it accepts connections, and accepts until none is waiting. If
- * requests computed right there, clients would be back with new connections before it was done: timers, files and DuckDB's
- * results would wait for the whole flood.
+ * Admits requests, each in a later turn of the event loop, and computing ones in separate turns. Bun 1.4 handles a
+ * connection's first request while it accepts connections, and accepts until none is waiting. If requests computed right
+ * there, clients would return with new connections before it was done: timers, files and DuckDB's results would wait for the
+ * whole flood.
  */
 export class Arrivals {
   readonly #deps: ArrivalDeps
@@ -43,14 +43,14 @@ export class Arrivals {
   readonly #known: (() => void)[] = []
   readonly #new: (() => void)[] = []
   #knownInARow = 0
-  /** Of the event loop, since a request was let in. */
+  /** The turn of the event loop since a request was admitted. */
   #turn: TimeSlice | null = null
 
   constructor(deps: ArrivalDeps) {
     this.#deps = deps
   }
 
-  /** Resolves when the request may begin. @throws AppError `rate_limited`; the signal's reason */
+  /** Resolves when the request may start. @throws AppError `rate_limited`; the signal's reason */
   async enter({ address, port }: Peer, signal: AbortSignal): Promise<void> {
     const connection = `${address} ${port}`
     const isNew = this.#connections.get(connection) === undefined
@@ -61,7 +61,7 @@ export class Arrivals {
     await this.#turnIn(isNew ? this.#new : this.#known)
   }
 
-  /** Resolves when work on a large body may begin, which came after the request did. */
+  /** Resolves when work on a large body may start, which came after its request. */
   bodyTurn(): Promise<void> {
     return this.#turnIn(this.#new)
   }

@@ -8,7 +8,7 @@ const CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
 export const PROBLEM = t.Object(
   {
-    type: t.String({ description: 'Where the code is explained', format: 'uri-reference' }),
+    type: t.String({ description: 'The documentation of the code', format: 'uri-reference' }),
     title: t.String(),
     status: t.Integer({ minimum: 400, maximum: 599 }),
     detail: t.String({ description: 'What is wrong, and what to do' }),
@@ -73,7 +73,7 @@ export function failureResponseAt(path: string, error: AppError, nowMs: number):
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
 
-export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that API tells it', {
+export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s form', {
   error: t.Object({
     message: t.String(),
     type: t.String(),
@@ -84,7 +84,7 @@ export const OPENAI_FAILURE = named('OpenAiFailure', 'What went wrong, as that A
 
 export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 
-/** What those clients make of a code where they know it by another name. */
+/** The codes that those clients know under another name. */
 const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unauthorized: 'invalid_api_key',
   not_found: 'unknown_url',
@@ -93,7 +93,7 @@ const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   content_refused: 'content_filter',
 }
 
-const TYPES: Readonly<Record<number, string>> = {
+const FAILURE_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   429: 'rate_limit_error',
@@ -101,7 +101,7 @@ const TYPES: Readonly<Record<number, string>> = {
 
 export function openAiError({ code, message, param }: AppError): OpenAiError {
   const { status } = ERRORS[code]
-  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  const type = FAILURE_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { message, type, param: param ?? null, code: OPENAI_CODES[code] ?? code }
 }
 
@@ -111,7 +111,7 @@ function openAiErrorResponse(error: AppError): Response {
   const headers = new Headers({ 'content-type': 'application/json' })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
-  // OpenAI's own clients try every 408, 409, 429 and 5xx again, twice: a question that ran out of time would be asked thrice.
+  // OpenAI's clients retry every 408, 409, 429 and 5xx twice: a timed-out question would be asked three times.
   if (status >= 408) headers.set('x-should-retry', String(retryAfterSeconds !== undefined))
   return new Response(JSON.stringify({ error: openAiError(error) }), { status, headers })
 }

@@ -65,7 +65,7 @@ export interface RouteContext {
   readonly isReady: () => boolean
 }
 
-/** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
+/** The parts of the server. `app.ts` passes the real ones; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
   readonly settings: AuthenticationDeps['settings'] & {
     readonly version: string
@@ -83,10 +83,10 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     knowledgeBases: readonly KnowledgeBase[],
     options: { readonly signal: AbortSignal; readonly isDiskWanted: boolean },
   ) => Promise<readonly KnowledgeBaseUsage[]>
-  /** What the server was started with. */
+  /** The settings at the server's start. */
   readonly shownSettings: () => readonly ShownSetting[]
   readonly health: () => Promise<HealthChecks>
-  /** What is counted, as Prometheus reads it. */
+  /** The counters, as Prometheus reads them. */
   readonly metrics: {
     readonly page: (
       accept: string | null,
@@ -102,11 +102,11 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
 export interface Attachments {
   /** As a job: it is stored when this resolves. @throws AppError `too_busy` */
   readonly attach: (request: AttachRequest) => Promise<Attachment>
-  /** Those into this knowledge base whose jobs are known, the newest first. */
+  /** The files attached to this knowledge base whose jobs are known, newest first. */
   readonly of: (kb: KnowledgeBase) => Promise<readonly Attachment[]>
 }
 
-/** Maps, and what is asked of their points. */
+/** Maps, and requests about their points. */
 export interface MapUses extends ChunkMaps {
   readonly values: (
     at: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
@@ -119,10 +119,10 @@ export interface MapUses extends ChunkMaps {
   ) => Promise<readonly (StoredChunk | null)[]>
 }
 
-/** What the routes call. */
+/** The use cases behind the routes. */
 export interface UseCases {
   readonly catalog: DatabaseDeps
-  /** The same as one person sees it, who defines things by it. */
+  /** The same, limited to one principal, who defines things with it. */
   readonly catalogFor: (principal: Principal) => DatabaseDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (
@@ -164,11 +164,11 @@ export interface UseCases {
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<InsertOutcome>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
-  /** Begins to cut the stored documents anew. */
+  /** Starts to re-chunk the stored documents. */
   readonly rechunk: (kb: KnowledgeBase) => Promise<Job>
   readonly attachments: Attachments
   readonly jobs: Jobs
-  /** Those that one person may see, and may change. */
+  /** The jobs that a principal may see and change. */
   readonly jobsFor: (principal: Principal) => Jobs
   readonly activity: () => Activity
   readonly sources: SourceKeeping
@@ -180,7 +180,7 @@ export interface UseCases {
     signal: AbortSignal,
   ) => Promise<InsertFilesOutcome>
   readonly preview: (request: PreviewRequest, signal: AbortSignal) => Promise<Preview>
-  /** What is to be said of the stored chunks. */
+  /** Warnings about the stored chunks. */
   readonly chunkWarnings: (kb: KnowledgeBase) => Promise<readonly string[]>
   readonly uploadFiles: (request: UploadRequest, signal: AbortSignal) => Promise<UploadOutcome>
   readonly fileBytes: FileBytes

@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly method: string
   /** Without the query string, which may hold secrets. */
   readonly path: string
-  /** The pattern of the path, `/api/projects/:project_name`; `unknown` where no route has it. */
+  /** The pattern of the path, `/api/projects/:project_name`; `unknown` without a route. */
   readonly route: string
   readonly status: number
   /** From the request's arrival to the last byte of its answer. */
@@ -24,7 +24,7 @@ export interface LogEntry {
 
 export interface LoggedError {
   readonly requestId: string
-  /** Of the agent's run that failed. */
+  /** The trace of the agent's failed run. */
   readonly traceId?: string
   readonly error: unknown
 }
@@ -69,7 +69,7 @@ export class RecentRequests {
   }
 }
 
-/** A copy: part of a text would hold all of it in memory, with what stood behind the `?`. */
+/** A copy: a slice would keep the whole text in memory, with its query string. */
 function keptPath(path: string): string {
   const isLong = path.length > PATH_CHARS_MAX
   const kept = Buffer.from(isLong ? path.slice(0, PATH_CHARS_MAX) : path).toString()
@@ -86,7 +86,7 @@ export class RunningRequests {
   #isStopping = false
   #onIdle = () => {}
   #lastNumber = 0
-  /** Those that were answered last. */
+  /** The last answered ones. */
   readonly recent = new RecentRequests()
 
   /** @param onAnswered called when the status is decided */
@@ -100,7 +100,7 @@ export class RunningRequests {
     return this.#isStopping
   }
 
-  /** Those under way, the oldest first. */
+  /** The running ones, oldest first. */
   list(): readonly RequestScope[] {
     return [...this.#running]
   }
@@ -158,12 +158,12 @@ export class RunningRequests {
     }
   }
 
-  /** Resolves when work on a large body may begin. */
+  /** Resolves when work on a large body may start. */
   bodyTurn(): Promise<void> {
     return this.#arrivals.bodyTurn()
   }
 
-  /** The client's own, where it is harmless; else a new one. */
+  /** The client's own id if it is harmless; else a new one. */
   #requestId(request: Request): string {
     const sent = request.headers.get('x-request-id')
     return sent !== null && /^[\w.-]{1,128}$/.test(sent) ? sent : this.#deps.newId()
@@ -214,21 +214,13 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** Of a statement that runs, for people. */
+/** The shown part of a running statement. */
 const STATEMENT_CHARS_MAX = 500
 
-interface RequestScopeInit {
-  readonly number: number
-  readonly startMs: number
-  readonly connection: Connection
-  readonly running: RunningWork
-  onEnd(scope: RequestScope): void
-}
-
-/** What is known about one request beside its content: its id, when to stop, and when it is over. */
+/** The facts about one request besides its content: its id, its abort signal, and its end. */
 export class RequestScope {
   readonly id: string
-  /** Of this run of the server: clients choose their ids, and may choose one twice. */
+  /** Unique in this run of the server: clients choose their ids, and may repeat one. */
   readonly number: number
   /** Milliseconds since 1970. */
   readonly startMs: number
@@ -240,11 +232,11 @@ export class RequestScope {
   readonly address: string
   /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
   principal: Principal = ANYONE
-  /** Of the web page of this server, which says so: to tell its requests from those of programs, never for a right. */
+  /** Whether the page says that it sent the request: to tell its requests from those of programs, never for a right. */
   readonly isFromPage: boolean
   /** Where its statement is noted. */
   readonly running: RunningEntry
-  /** What it changes, for the audit log; null: nothing. */
+  /** The change, for the audit log; null: none. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
   /** Rows of its insert that were not stored because their content is empty; null: it inserts nothing. */
   skippedRows: number | null = null
@@ -261,7 +253,17 @@ export class RequestScope {
   /**
    * @param events `onEnd`: called once, when the answer is complete or the client is gone
    */
-  constructor(id: string, request: Request, init: RequestScopeInit) {
+  constructor(
+    id: string,
+    request: Request,
+    init: {
+      readonly number: number
+      readonly startMs: number
+      readonly connection: Connection
+      readonly running: RunningWork
+      onEnd(scope: RequestScope): void
+    },
+  ) {
     const { connection, running, onEnd } = init
     this.id = id
     this.number = init.number

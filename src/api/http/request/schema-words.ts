@@ -67,10 +67,6 @@ export const FIELDS = t.Record(t.String(), t.Unknown())
 
 const DOCUMENTED = Symbol('documented')
 
-interface Documented {
-  readonly [DOCUMENTED]: object
-}
-
 interface SchemaWords {
   readonly $id?: string
   readonly description?: string
@@ -104,8 +100,10 @@ const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'requir
  * @param named collects those that have a name
  */
 export function shownSchema(schema: object, named: Map<string, JsonSchema>): JsonSchema {
-  // Any schema may have it.
-  const { [DOCUMENTED]: shape, ...checked } = schema as Partial<Documented>
+  // Every schema may have one.
+  const { [DOCUMENTED]: shape, ...checked } = schema as Partial<{
+    readonly [DOCUMENTED]: object
+  }>
   if (shape !== undefined) {
     // Words of JSON Schema, with their own types.
     const { description } = checked as SchemaWords
@@ -157,7 +155,7 @@ function plainer(schema: Record<string, unknown>): JsonSchema {
   return Array.isArray(anyOf) ? { ...about, ...joined(anyOf) } : schema
 }
 
-/** Texts of a union are one enumeration; null beside one plain kind is a second type of it. */
+/** The texts of a union form one enumeration; null next to a plain type is a second type. */
 function joined(anyOf: readonly JsonSchema[]): JsonSchema {
   const texts = anyOf.filter((one) => typeof one.const === 'string')
   const others = anyOf.filter((one) => typeof one.const !== 'string')

@@ -45,7 +45,7 @@ const CREATE_KEY = bodySchema(
     name: t.String({ description: 'What the key is for; unique', examples: ['notebook'] }),
     scopes: t.Array(t.String({ enum: [...SCOPES] }), { examples: [['read', 'ask']] }),
     projects: t.Optional(KEY_PROJECTS),
-    expires_at: maybe(t.String(), { description: 'UTC unless it says otherwise' }),
+    expires_at: maybe(t.String(), { description: 'A date or time, UTC by default' }),
     requests_per_minute: maybe(t.Integer({ minimum: 0 }), {
       description: '0: unlimited; null: EIDER_KEY_REQUESTS_PER_MINUTE',
     }),
@@ -56,7 +56,7 @@ const CREATE_KEY = bodySchema(
 const KEY_FIELDS = {
   id: t.Integer(),
   name: t.String(),
-  prefix: t.String({ description: 'The beginning of the key, to know it by' }),
+  prefix: t.String({ description: 'The start of the key, to recognize it' }),
   scopes: t.Array(SCOPE),
   projects: KEY_PROJECTS,
   requests_per_minute: orNull(t.Integer()),
@@ -136,14 +136,21 @@ export const USER = t.Object({
   created_at: orNull(t.String()),
   updated_at: orNull(t.String()),
 })
-const ofSettings = { 409: 'The user of the settings is changed there' }
+const ofSettings = { 409: 'The user of the settings can only be changed there' }
 
 const userRecord = recordOf<ListedUser>()(USER, { projects: (user) => user.namespaces })
 
 export const userOperations = resource('Access', (api, { authentication, deps, snapshot }) => {
   const { users } = deps
   const userDeps: UserDeps = { users, snapshot, firstAdmin: authentication.firstAdmin }
-  const userAt = ({ params: { user_id: id }, principal }: UserPlace): ListedUser => {
+  const userAt = (given: {
+    readonly params: { readonly user_id: string }
+    readonly principal: Principal
+  }): ListedUser => {
+    const {
+      params: { user_id: id },
+      principal,
+    } = given
     const found = visibleUsers(principal, userDeps).find((user) => String(user.id) === id)
     if (found !== undefined) return found
     const message = `There is no user with id ${id.slice(0, 100)}; GET /api/users lists them`
@@ -200,7 +207,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
     body: OWN_PASSWORD,
     answers: {
       200: ['A new token', t.Object({ token: t.String() })],
-      401: 'The current password is another one',
+      401: 'The current password is wrong',
       ...ofSettings,
     },
     async run({ request, body, principal, scope, signal }) {
@@ -213,19 +220,14 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   })
 })
 
-interface UserPlace {
-  readonly params: { readonly user_id: string }
-  readonly principal: Principal
-}
-
 const charsMax = 1_000
 
 const AUDIT = queryParameters({
-  ...paging('Entries of a page'),
-  principal: text({ description: 'The name of the user or key that did it', charsMax }),
+  ...paging('Entries per page'),
+  principal: text({ description: 'The name of the user or key', charsMax }),
   action: text({ description: '`createKey`, `DROP KNOWLEDGE_BASE`, `login`', charsMax }),
   outcome: text({ description: '`ok`, or the code of an error', charsMax }),
-  from: moment({ description: 'Not before this' }),
+  from: moment({ description: 'At or after this' }),
   to: moment({ description: 'Before this' }),
 })
 
@@ -258,7 +260,7 @@ export const auditOperations = resource('Access', (api, { deps }) => {
     description: 'Names only, never the content of statements or bodies.',
     needs: 'admin',
     query: AUDIT,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', AUDIT_LIST] },
+    answers: { 200: ['items, next (the cursor of the next page, or null)', AUDIT_LIST] },
     async run({ query: { limit, cursor, ...filter }, principal }) {
       if (principal.namespaces !== null) {
         const message = 'The audit log is for admins who are not limited to projects'

@@ -3,7 +3,7 @@ import { AppError } from '../../../core/errors.ts'
 import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../answers/static-file.ts'
 import { resource } from '../openapi/operation.ts'
 
-/** Files of the browser, by name: where they are, from this one; those of the reader are in its package. */
+/** The browser's files, by name, with their paths from here; those of the reader are in its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
   ...Object.fromEntries(
     ['design-tokens.css', 'base.css', 'shell-layout.css', 'components.css'].map((name) => {
@@ -64,7 +64,7 @@ export const docsOperations = resource('Server', (api) => {
     summary: 'A page of the documentation or one of its files',
     isHidden: true,
   }
-  const answers = { 200: 'The page', 304: 'It is as it was' }
+  const answers = { 200: 'The page', 304: 'Not modified' }
   api.get('/docs', {
     ...about,
     id: 'getDocs',

@@ -31,8 +31,8 @@ import { anObject, maybe, orNull, strict } from '../request/schema-words.ts'
 import { knowledgeBaseAt } from './place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
-const ALL = `${KB}/documents` as const
-const ONE = `${ALL}/:document_id` as const
+const DOCUMENTS_PATH = `${KB}/documents` as const
+const DOCUMENT_PATH = `${DOCUMENTS_PATH}/:document_id` as const
 
 const PUT = bodySchema(
   strict({
@@ -84,19 +84,19 @@ const SELECTION = queryParameters(
 
 export const documentOperations = resource('Documents', (api, context) => {
   const { documents } = context.deps
-  api.get(ALL, {
+  api.get(DOCUMENTS_PATH, {
     id: 'listDocuments',
     summary: 'List the documents of a knowledge base',
     query: DOCUMENTS,
     find: knowledgeBaseAt,
     answers: {
-      200: ['Some of the documents, in the order in which they were stored', DOCUMENT_LIST],
+      200: ['A page of documents, in storing order', DOCUMENT_LIST],
     },
     async run({ query, signal, found: kb }) {
       return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
     },
   })
-  api.delete(ALL, {
+  api.delete(DOCUMENTS_PATH, {
     id: 'deleteDocuments',
     summary: 'Delete the documents that match the filters',
     query: SELECTION,
@@ -107,7 +107,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     },
     async run({ query, principal, signal, found: kb }) {
       const selection = selectionOf(query)
-      // The number deleted tells what the filters found.
+      // The number deleted shows what the filters matched.
       requireScope(principal, 'read')
       const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
       return { deleted, chunks }
@@ -118,7 +118,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     summary: 'List the chunks of a knowledge base',
     query: CHUNKS,
     find: knowledgeBaseAt,
-    answers: { 200: ['Some of the chunks, in the order in which they were stored', CHUNK_LIST] },
+    answers: { 200: ['A page of chunks, in storing order', CHUNK_LIST] },
     async run({
       query: { document_id: documentId, vectors: hasVectors, ...sent },
       signal,
@@ -131,7 +131,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return pageRecord(page, (chunk) => chunkRecord(chunk, vectors.get(chunk.key)))
     },
   })
-  api.get(ONE, {
+  api.get(DOCUMENT_PATH, {
     id: 'getDocument',
     summary: 'Get a document: its text, metadata and chunks',
     find: knowledgeBaseAt,
@@ -140,14 +140,14 @@ export const documentOperations = resource('Documents', (api, context) => {
       return textsRecord(await documents.read(kb, params.document_id, signal))
     },
   })
-  api.put(ONE, {
+  api.put(DOCUMENT_PATH, {
     id: 'putDocument',
     summary: 'Store a document, replacing one with the same id',
     find: knowledgeBaseAt,
     body: PUT,
     answers: {
       201: ['Stored', DOCUMENT],
-      200: ['Replaced; without the scope `read` always this', DOCUMENT],
+      200: ['Replaced; always this without the scope `read`', DOCUMENT],
     },
     async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
       // JSON gives an object no other values than those of a row.
@@ -157,12 +157,12 @@ export const documentOperations = resource('Documents', (api, context) => {
       return Response.json(documentRecord(stored.document), { status: isToldNew ? 201 : 200 })
     },
   })
-  api.patch(ONE, {
+  api.patch(DOCUMENT_PATH, {
     id: 'updateDocument',
     summary: 'Change a document’s metadata without embedding',
     find: knowledgeBaseAt,
     body: PATCH,
-    answers: { 200: ['The document as it is now', DOCUMENT] },
+    answers: { 200: ['The changed document', DOCUMENT] },
     async run({ params, body: { metadata }, found: kb, principal }) {
       // The answer is the whole document.
       requireScope(principal, 'read')
@@ -171,7 +171,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return documentRecord(await documents.patch(kb, change))
     },
   })
-  api.delete(ONE, {
+  api.delete(DOCUMENT_PATH, {
     id: 'deleteDocument',
     summary: 'Delete a document',
     find: knowledgeBaseAt,

@@ -13,41 +13,41 @@ import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { At } from './place-finders.ts'
 
-const ALL = '/api/files'
-const ONE = '/api/files/:file_name'
+const FILES_PATH = '/api/files'
+const FILE_PATH = '/api/files/:file_name'
 
-const OPTIONS = 'What is said about a file is a query parameter, or a field of the form.'
+const READING_OPTIONS = 'Send options as query parameters or form fields.'
 
-const SEVERAL = { 409: 'Several files have that name without its ending' }
+const SEVERAL = { 409: 'Several files match this name without its ending' }
 
 export const fileOperations = resource('Files', (api, context) => {
   const { deps } = context
-  api.get(ALL, {
+  api.get(FILES_PATH, {
     id: 'listFiles',
     summary: 'List the files',
     answers: { 200: ['The files', t.Array(FILE)] },
     run: ({ request }) => context.snapshotFor(request).files.map(fileRecord),
   })
-  api.get(ONE, {
+  api.get(FILE_PATH, {
     id: 'getFile',
     summary: 'Get the description of a file',
     answers: {
-      200: ['What was recognised in the file, and what was not read of it', FILE],
+      200: ['The detected format, and warnings', FILE],
       ...SEVERAL,
     },
     find: fileAt,
     run: ({ found: file }) => fileRecord(file),
   })
-  api.put(ONE, {
+  api.put(FILE_PATH, {
     id: 'uploadFile',
     summary: 'Upload a file: as the part "file" of a form, as the body, or by URL',
-    description: OPTIONS,
+    description: READING_OPTIONS,
     takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
     query: UPLOAD_QUERY,
     form: UPLOAD_FORM,
     answers: {
       200: [
-        'What was stored; of a ZIP file a list, with what of it could not be read',
+        'The stored file; for a ZIP file a list, with unreadable members',
         t.Union([FILE, FILE_LIST]),
       ],
       400: 'The file cannot be read, or the name is already in use',
@@ -55,14 +55,14 @@ export const fileOperations = resource('Files', (api, context) => {
     run: async ({ request, params: { file_name: name } }) =>
       outcomeRecord(await uploaded(context, request, name)),
   })
-  api.post(ALL, {
+  api.post(FILES_PATH, {
     id: 'uploadFiles',
     summary: 'Upload the files of a form',
-    description: OPTIONS,
+    description: READING_OPTIONS,
     takes: ['multipart/form-data'],
     form: UPLOADS_FORM,
     answers: {
-      201: ['What was stored, and what could not be read', FILE_LIST],
+      201: ['The stored and the unreadable files', FILE_LIST],
       400: 'None of them could be stored',
     },
     async run({ request, principal }) {
@@ -71,25 +71,25 @@ export const fileOperations = resource('Files', (api, context) => {
       return listRecord(outcome)
     },
   })
-  api.delete(ONE, {
+  api.delete(FILE_PATH, {
     id: 'deleteFile',
     summary: 'Delete a file',
     answers: SEVERAL,
     find: fileAt,
     run: ({ found: file }) => deps.dropFile(file),
   })
-  api.get(`${ONE}/content`, {
+  api.get(`${FILE_PATH}/content`, {
     id: 'downloadFile',
     summary: 'Download a file',
     produces: 'application/octet-stream',
-    headers: { Range: 'Some of the bytes only: `bytes=0-1023`' },
+    headers: { Range: 'A range of bytes: `bytes=0-1023`' },
     answers: {
       200: 'Its bytes',
       206: {
         description: 'The bytes in Range',
-        headers: { 'Content-Range': 'Which bytes of how many they are' },
+        headers: { 'Content-Range': 'The range and the total size' },
       },
-      416: 'The file has no such bytes',
+      416: 'The range is outside the file',
       ...SEVERAL,
     },
     find: fileAt,

@@ -38,11 +38,11 @@ import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
 import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
 import { knowledgeBaseAt, projectAt } from './place-finders.ts'
 
-const LIST = '/api/projects/:project_name/knowledge_bases'
-const ONE = `${LIST}/:knowledge_base_name` as const
+const KNOWLEDGE_BASES_PATH = '/api/projects/:project_name/knowledge_bases'
+const KNOWLEDGE_BASE_PATH = `${KNOWLEDGE_BASES_PATH}/:knowledge_base_name` as const
 
 export const knowledgeBaseOperations = resource('Knowledge bases', (api, context) => {
-  api.get(LIST, {
+  api.get(KNOWLEDGE_BASES_PATH, {
     id: 'listKnowledgeBases',
     summary: 'List the knowledge bases of a project',
     answers: { 200: ['The knowledge bases', t.Array(KNOWLEDGE_BASE)] },
@@ -55,7 +55,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return records
     },
   })
-  api.post(LIST, {
+  api.post(KNOWLEDGE_BASES_PATH, {
     id: 'createKnowledgeBase',
     summary: 'Create a knowledge base',
     find: projectAt,
@@ -67,14 +67,14 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return await shownKnowledgeBase(context, kb)
     },
   })
-  api.get(ONE, {
+  api.get(KNOWLEDGE_BASE_PATH, {
     id: 'getKnowledgeBase',
     summary: 'Get a knowledge base',
     find: knowledgeBaseAt,
     answers: { 200: ['The knowledge base', KNOWLEDGE_BASE] },
     run: async ({ found: kb }) => await shownKnowledgeBase(context, kb),
   })
-  api.put(ONE, {
+  api.put(KNOWLEDGE_BASE_PATH, {
     id: 'updateKnowledgeBase',
     summary: 'Insert documents into a knowledge base, or update its definition',
     find: knowledgeBaseAt,
@@ -83,10 +83,10 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       200: {
         description: 'Stored; an empty JSON string',
         schema: NOTHING,
-        headers: { [SKIPPED_ROWS_HEADER]: 'Rows that were not stored: their content is empty' },
+        headers: { [SKIPPED_ROWS_HEADER]: 'Number of rows skipped because their content is empty' },
       },
       202: [
-        'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it. With "rechunk": true: the job that splits the stored documents again',
+        'The job, with "background": true, after EIDER_INSERT_WAIT_SECONDS, or with "rechunk": true',
         JOB,
       ],
     },
@@ -100,7 +100,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
   })
-  api.delete(ONE, {
+  api.delete(KNOWLEDGE_BASE_PATH, {
     id: 'deleteKnowledgeBase',
     summary: 'Delete a knowledge base and its documents',
     find: knowledgeBaseAt,
@@ -116,7 +116,7 @@ export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBa
   return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
 }
 
-/** What it needs beside `write`. @throws AppError `forbidden` */
+/** The scopes it needs besides `write`. @throws AppError `forbidden` */
 function requireScopes(principal: Principal, sent: SentUpdate): void {
   // They bring documents by themselves, from folders and addresses.
   if (isSet(sent.sources)) requireEverything(principal)
@@ -154,8 +154,8 @@ function refuseWithoutInsert(sent: SentUpdate): void {
 }
 
 /**
- * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set;
- * a search default that is null is taken away where nothing is inserted.
+ * The definition changes first: rows sent with another chunk size are chunked by it. null fields are ignored; a search
+ * default that is null is removed if nothing is inserted.
  * @returns the job that inserts or re-chunks, if there is one
  */
 async function update(
@@ -206,7 +206,7 @@ const DEFINITION = {
   ),
   id_column: optional.text(),
   preprocessing: optional.object(PREPROCESSING),
-  /** Of the content, for the keyword search. */
+  /** The language of the content, for keyword search. */
   language: optional.text(),
   /** What its searches do unless they say otherwise. */
   hybrid_search: maybe(t.Boolean()),
@@ -214,7 +214,7 @@ const DEFINITION = {
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
-  vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  vector_size: optionally(t.Unknown({ description: 'The required length of the vectors' })),
   /** Existing clients send these as false, which is all that they can be. */
   is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),
@@ -241,7 +241,7 @@ const CRAWL_DEPTH_MAX = 1000
 const INSERT = {
   /** Answered at once, with the job that stores it. */
   background: maybe(t.Boolean()),
-  /** Stored documents are cut into chunks anew, as `preprocessing` says: answered at once, with the job that does it. */
+  /** Stored documents are re-chunked by `preprocessing`: answers at once with the job. */
   rechunk: maybe(t.Boolean()),
   /** What becomes of a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
@@ -249,7 +249,7 @@ const INSERT = {
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
-  /** What it is kept in step with: those that are named are made or changed, others stay. */
+  /** Its sources: named ones are created or changed, others stay. */
   sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
@@ -284,7 +284,7 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
   }
 }
 
-/** Null takes them away, where nothing is inserted: clients that send every field send null for what they do not mean. */
+/** null removes them if nothing is inserted: clients that send every field send null for unused ones. */
 const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
 
 /** What changes the definition. Unknown fields are part of it: altering refuses them by name. */

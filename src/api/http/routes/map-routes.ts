@@ -52,7 +52,7 @@ const POINTS = queryParameters({
   ),
 })
 
-const NO_MAP = { 409: 'There is no map yet, or another one than `version` says' }
+const NO_MAP = { 409: 'The map is missing, or differs from `version`' }
 
 export const mapOperations = resource('Knowledge bases', (api, context) => {
   const { maps } = context.deps
@@ -77,7 +77,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
     headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 if unchanged' },
     produces: 'application/octet-stream',
     find: knowledgeBaseAt,
-    answers: { 200: 'The points', 304: 'They are as they were', ...NO_MAP },
+    answers: { 200: 'The points', 304: 'Not modified', ...NO_MAP },
     async run({ request, query: { version: wanted }, found: kb }) {
       const { map } = await mapAt(maps, kb, wanted)
       const etag = `"${map.version}"`

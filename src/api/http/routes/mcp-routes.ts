@@ -15,20 +15,16 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const PATH = '/mcp'
 const GONE = 'The session has ended, or belongs to another client'
 
-const MESSAGE = named(
-  'JsonRpcMessage',
-  'JSON-RPC 2.0: a request, a notification, or what answers it',
-  {
-    jsonrpc: t.Literal('2.0'),
-    id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
-    method: t.Optional(t.String()),
-    params: t.Optional(FIELDS),
-    result: t.Optional(FIELDS),
-    error: t.Optional(
-      t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
-    ),
-  },
-)
+const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or answer', {
+  jsonrpc: t.Literal('2.0'),
+  id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
+  method: t.Optional(t.String()),
+  params: t.Optional(FIELDS),
+  result: t.Optional(FIELDS),
+  error: t.Optional(
+    t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
+  ),
+})
 
 /** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
 export const mcpOperations = resource('MCP', (api, context) => {
@@ -70,7 +66,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     summary: 'End a session',
     needs: 'login',
     failsAs: MESSAGE,
-    answers: { 200: { description: 'It has ended', isEmpty: true }, 404: GONE },
+    answers: { 200: { description: 'The session has ended', isEmpty: true }, 404: GONE },
     run: ({ request, scope }) => answer(context, request, scope),
   })
 })
@@ -111,9 +107,9 @@ async function answer(
   const type = response.headers.get('content-type')
   if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const headers = Object.fromEntries(response.headers)
-  return streamedResponse(piecesOf(response.body), { headers, scope })
+  return streamedResponse(bodyPieces(response.body), { headers, scope })
 }
 
-async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* bodyPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of body) yield piece
 }

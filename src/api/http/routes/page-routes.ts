@@ -23,7 +23,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The addresses of the page beside `/`; `src/ui/page.tsx` says what each of them shows. */
+/** The addresses of the page besides `/`; `src/ui/page.tsx` says what each shows. */
 const ADDRESSES = [
   '/create',
   '/create/*',
@@ -39,7 +39,7 @@ const ADDRESSES = [
 
 const HTML_HEADERS = { 'content-security-policy': POLICY }
 
-/** What a name with a hash of its content holds never changes. */
+/** A file with a hash of its content in its name never changes. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 export const pageOperations = pageOperationsOver(pageFiles())
@@ -63,7 +63,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
       ...about,
       id: 'getPage',
       summary: 'The web page',
-      answers: { 200: 'The file', 304: 'It is as it was' },
+      answers: { 200: 'The file', 304: 'Not modified' },
       run: ({ request }) => page(request),
     })
     const hidden = {
@@ -94,7 +94,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
   })
 }
 
-/** What a person sees where the page could not be made. */
+/** The answer if the page could not be built. */
 function unmade(error: unknown): Response {
   const words = error instanceof AppError ? error.message : 'The page could not be made'
   return new Response(`<!doctype html><title>Eider</title><p>${words}. <a href="/docs">Docs</a>`, {

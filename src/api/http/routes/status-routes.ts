@@ -152,7 +152,7 @@ export const healthOperations = resource('Server', (api, context) => {
   })
   api.get('/healthz', {
     id: 'getHealth',
-    summary: 'Health check: the database answers, and there is room to store',
+    summary: 'Health check: the database answers, and the disk is not full',
     description:
       'For alarms: fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
     needs: 'nothing',
@@ -168,7 +168,7 @@ export const healthOperations = resource('Server', (api, context) => {
   })
   api.get('/api/util/readiness', {
     id: 'getReadiness',
-    summary: 'Readiness check: requests are answered',
+    summary: 'Readiness check: the server accepts requests',
     description: 'A full disk is only a warning here, because reads still work.',
     needs: 'login',
     answers: {
@@ -197,7 +197,7 @@ function failingOf(checks: HealthChecks, context: RouteContext): readonly string
 }
 
 const USED = queryParameters({
-  project: text({ description: 'Jobs of this project' }),
+  project: text({ description: 'Knowledge bases of this project' }),
   without_disk: truth({
     description: 'Leaves out disk usage, which is slow to count: it is null',
   }),

@@ -1,5 +1,5 @@
 import { maybe, strict } from '../request/schema-words.ts'
-/** What questions to agents left behind. */
+/** The records of questions to agents. */
 
 import { t } from 'elysia'
 import {
@@ -39,8 +39,8 @@ import {
 } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 
-const ALL = '/api/traces'
-const ONE = `${ALL}/:trace_id` as const
+const TRACES_PATH = '/api/traces'
+const TRACE_PATH = `${TRACES_PATH}/:trace_id` as const
 
 const FEEDBACK = bodySchema(strict({ rating: t.Number(), comment: maybe(t.String()) }))
 
@@ -54,18 +54,18 @@ function words(description: string, examples: readonly string[] = []) {
 }
 
 const FILTERS = {
-  project: words('Jobs of this project'),
-  agent: words('Those of an agent'),
-  conversation_id: words('Those of a conversation'),
+  project: words('Traces of this project'),
+  agent: words('Traces of this agent'),
+  conversation_id: words('Traces of this conversation'),
   outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
   purpose: choice(RUN_PURPOSES, { description: 'What the question was for' }),
   from: moment({ description: 'Started at this time or later' }),
   to: moment({ description: 'Started before this time' }),
   q: words('Part of the question; case is ignored'),
 }
-const LIST = queryParameters({
+const TRACES_QUERY = queryParameters({
   ...FILTERS,
-  ...paging('Traces of a page'),
+  ...paging('Traces per page'),
 })
 const SELECTION = queryParameters({
   ...FILTERS,
@@ -88,24 +88,24 @@ export const traceOperations = resource('Traces', (api, context) => {
     if (isInside && maySeeAsked(asker, trace.askedBy)) return trace
     throw traceNotFound(traceId)
   }
-  api.get(ALL, {
+  api.get(TRACES_PATH, {
     id: 'listTraces',
     summary: 'List the runs of agents, newest first',
-    query: LIST,
-    answers: { 200: ['items, next (the cursor of the rest, or null)', TRACE_LIST] },
+    query: TRACES_QUERY,
+    answers: { 200: ['items, next (the cursor of the next page, or null)', TRACE_LIST] },
     async run({ principal, query: sent }) {
       const filter = { ...filterOf(sent), ...visibleTo(principal) }
       const { items, next } = await traces.list(filter, pageBefore(sent))
       return { items: items.map(summaryRecord), next: nextCursor(next) }
     },
   })
-  api.delete(ALL, {
+  api.delete(TRACES_PATH, {
     id: 'deleteTraces',
     summary: 'Delete the traces that match the filters',
     needs: 'admin',
     query: SELECTION,
     answers: {
-      200: ['deleted: how many there were', DELETED],
+      200: ['How many were deleted', DELETED],
       400: 'Neither filters nor all=true',
     },
     async run({ query: sent }) {
@@ -117,20 +117,20 @@ export const traceOperations = resource('Traces', (api, context) => {
       return { deleted: await traces.removeAll(filter) }
     },
   })
-  api.get(ONE, {
+  api.get(TRACE_PATH, {
     id: 'getTrace',
     summary: 'Get an agent’s run with its turns and steps',
     answers: { 200: ['The trace', TRACE] },
     run: async ({ principal, params }) =>
       traceRecord(await visibleTrace(principal, params.trace_id)),
   })
-  api.delete(ONE, {
+  api.delete(TRACE_PATH, {
     id: 'deleteTrace',
     summary: 'Delete a trace',
     needs: 'admin',
     run: ({ params }) => traces.remove(params.trace_id),
   })
-  api.post(`${ONE}/feedback`, {
+  api.post(`${TRACE_PATH}/feedback`, {
     id: 'rateTrace',
     summary: 'Rate an answer',
     description: 'Replaces an earlier rating of this run',
@@ -152,8 +152,8 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
 })
 
-/** Those that were sent. */
-function filterOf(sent: ReturnType<typeof LIST.read> | ReturnType<typeof SELECTION.read>) {
+/** The filters that were sent. */
+function filterOf(sent: ReturnType<typeof TRACES_QUERY.read> | ReturnType<typeof SELECTION.read>) {
   const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
   const [projectName, agentName, questionPart] = [project, agent, q]
   const filter = {

@@ -32,7 +32,7 @@ const PARQUET = 'application/vnd.apache.parquet'
 const BYTES = 'application/octet-stream'
 
 const IMPORT = queryParameters({
-  background: truth({ description: 'A job stores them: the answer is 202, at once' }),
+  background: truth({ description: 'Stores them in a job; the answer is 202' }),
 })
 
 export const transferOperations = resource('Documents', (api, context) => {
@@ -71,7 +71,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     answers: {
       200: ['How many documents and chunks were stored', IMPORT_RESULT],
       202: ['With background=true, the job that stores them', JOB],
-      201: ['The same; the knowledge base was made', IMPORT_RESULT],
+      201: ['The same; the knowledge base was created', IMPORT_RESULT],
       400: 'The file is not an export, or is damaged',
       409: 'The file holds vectors of another model',
     },
@@ -98,10 +98,10 @@ export const transferOperations = resource('Documents', (api, context) => {
 
 const DESCRIPTION = `Each part \`file\` is read and stored as a document; the file itself is not kept.
 
-- The id of a document is the name that its file is sent under, with its folders
-- Of a mailbox each message is a document, of a table each row
-- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) say where a document is from
-- The other fields of the form hold for all of its files`
+- A document’s id is its file’s name, with folders
+- Each message of a mailbox and each row of a table is a document
+- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) name its file
+- Other form fields apply to all files`
 
 export const insertFilesOperations = resource('Knowledge bases', (api, context) => {
   const { fileBytes, insertFiles } = context.deps
@@ -111,7 +111,7 @@ export const insertFilesOperations = resource('Knowledge bases', (api, context) 
     description: DESCRIPTION,
     takes: ['multipart/form-data'],
     form: READING_FORM,
-    answers: { 200: ['What was stored, and what could not be read', INSERT_FILES_RESULT] },
+    answers: { 200: ['The stored and the unreadable files', INSERT_FILES_RESULT] },
     find: knowledgeBaseAt,
     async run({ request, params, scope }) {
       const outcome = await fileBytes.withFolder(async (folder) => {
@@ -150,12 +150,12 @@ const PREVIEWED = strict({
   text: TEXT,
   rows: maybe(t.Array(anObject())),
   file: TEXT,
-  /** Of the text: how it is laid out. */
+  /** The layout of the text. */
   syntax: t.Optional(
     t.Union([t.Literal('text'), t.Literal('markdown'), t.Literal('code'), t.Null()]),
   ),
   title: TEXT,
-  /** Whose settings apply where no others are sent. */
+  /** The knowledge base whose settings apply by default. */
   knowledge_base: TEXT,
   preprocessing: maybe(anObject(PREPROCESSING)),
   embedding_model: maybe(anObject(MODEL)),
@@ -188,7 +188,7 @@ export const previewOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** @throws AppError `missing_parameter` where there is not exactly one source, `invalid_request` */
+/** @throws AppError `missing_parameter` unless there is exactly one source, `invalid_request` */
 function sourceOf(sent: Static<typeof PREVIEWED>): PreviewRequest['source'] {
   const { text, rows, file, syntax, title } = sent
   const sources: PreviewRequest['source'][] = []

@@ -24,13 +24,11 @@ export interface CatalogSnapshot {
   readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
   /** Set if the reader may not see or read everything: what they may not name is left out. */
-  readonly limits?: CatalogLimits
-}
-
-export interface CatalogLimits {
-  readonly rights: Rights
-  /** The same for the same rights. */
-  readonly key: string
+  readonly limits?: {
+    readonly rights: Rights
+    /** The same for the same rights. */
+    readonly key: string
+  }
 }
 
 interface Named {
@@ -42,7 +40,7 @@ function findNamed<T extends Named>(things: readonly T[], name: string): T | und
   return things.find((thing) => nameKey(thing.name) === key)
 }
 
-/** @throws AppError `forbidden` for what the snapshot may not be asked for */
+/** @throws AppError `forbidden` for names outside of the snapshot's limits */
 export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
   requireSeen(snapshot.limits?.rights, name)
   return findNamed(snapshot.projects, name)
@@ -102,13 +100,13 @@ export function findAgent(
   return findNamed(agentsOf(snapshot, project), name)
 }
 
-/** @throws AppError `forbidden` for what the snapshot may not be asked for */
+/** @throws AppError `forbidden` for names outside of the snapshot's limits */
 export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   requireSeen(snapshot.limits?.rights, name)
   return seenDataSource(snapshot, name)
 }
 
-/** The same of a name that may be none of a database. */
+/** The same for a name that may belong to no database. */
 export function seenDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   return findNamed(snapshot.dataSources, name)
 }
@@ -131,7 +129,7 @@ export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile 
   return table?.index === 0 ? table.file : undefined
 }
 
-/** The same for a table of a file: a sheet has a name of its own. @throws AppError `file_ambiguous` */
+/** The same for a table of a file; sheets have their own names. @throws AppError `file_ambiguous` */
 export function findFileTable(snapshot: CatalogSnapshot, name: string): FileTable | undefined {
   return fileTableNamed(snapshot.files, name)
 }

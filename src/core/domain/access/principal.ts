@@ -13,7 +13,7 @@ import { nameKey } from '../identifier.ts'
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** What a user may do, by one word. */
+/** The scopes of each role. */
 export const ROLE_SCOPES = {
   admin: SCOPES,
   editor: ['read', 'write', 'ask'],
@@ -27,7 +27,7 @@ export type PrincipalKind = 'open' | 'user' | 'key'
 /** The user or key that makes a request. */
 export interface Principal {
   readonly kind: PrincipalKind
-  /** Of a user or a key, unique among its kind. Of `open`: empty. */
+  /** The id of a user or key, unique within its kind; empty for `open`. */
   readonly id: string
   /** As people know it, for messages and the audit log. */
   readonly name: string
@@ -59,7 +59,7 @@ export function requireScope(principal: Principal, scope: Scope): void {
   )
 }
 
-/** For what reaches beyond every project: an admin of some of them is none of all. @throws AppError `forbidden` */
+/** For things beyond single projects: an admin of some projects is not enough. @throws AppError `forbidden` */
 export function requireEverything(principal: Principal): void {
   requireScope(principal, 'admin')
   if (principal.namespaces === null) return
@@ -102,9 +102,9 @@ export function maySeeAsked({ by, seesAll }: Asker, askedBy: string | null): boo
 /** A principal's rights, stored with work that continues without it. JSON. */
 
 export interface Rights {
-  /** Of knowledge bases, tables, views, definitions. */
+  /** The right to read knowledge bases, tables, views and definitions. */
   readonly read: boolean
-  /** Of agents' answers. */
+  /** The right to read agents' answers. */
   readonly ask: boolean
   /** In lower case, in their order; null: all. */
   readonly namespaces: readonly string[] | null
@@ -128,7 +128,7 @@ export function covers(own: Rights | null, needed: Rights | null): boolean {
   return isNamed === true && (own.read || !needed.read) && (own.ask || !needed.ask)
 }
 
-/** What every database of MySQL's kind has beside projects. Each sees there what it may see. */
+/** The namespaces of every MySQL-like database, besides projects. Each caller sees their own part. */
 const EVERYBODYS: ReadonlySet<string> = new Set(['information_schema', 'log'])
 
 export function sees(rights: Rights | null | undefined, namespace: string): boolean {

@@ -6,8 +6,8 @@ import { type Rights, sees } from './principal.ts'
 const VIEWS_MAX = 64
 
 /**
- * The catalog as those see it who may not see all of it: what they may not name is not there. Names, suggestions, lists
- * and information_schema follow from that. Each view of a catalog is made once.
+ * The catalog for callers who may not see all of it: things they may not name are missing. Names, suggestions, lists and
+ * information_schema follow from that. Each view of a catalog is built once.
  */
 export class VisibleCatalogs {
   readonly #views = new WeakMap<CatalogSnapshot, Map<string, CatalogSnapshot>>()

@@ -1,7 +1,7 @@
-/** What one question to an agent leaves behind: the record that `GET /api/traces/{trace_id}` gives back. */
+/** The record of one question to an agent, as `GET /api/traces/{trace_id}` returns it. */
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { ModelRef } from '../model-ref.ts'
-import type { Citation } from './completion-event.ts'
+import type { Citation, EvidenceLevel } from './completion-event.ts'
 
 /** Tokens as the provider counted them. */
 export interface TokenUsage {
@@ -9,13 +9,13 @@ export interface TokenUsage {
   readonly inputTokens: number
   /** All that was written, reasoning included. */
   readonly outputTokens: number
-  /** Of the input, what the provider had kept from before. */
+  /** The part of the input that the provider had cached. */
   readonly cachedTokens: number
 }
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
-/** Of two turns; null: unknown for one of them. */
+/** The sum of two turns; null: one is unknown. */
 export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
   if (first === null || second === null) return null
   return {
@@ -37,7 +37,7 @@ export interface ModelTurn {
   readonly finish: FinishReason
   /** null: the provider did not say. */
   readonly usage: TokenUsage | null
-  /** What the model wrote as thought, apart from its text; cut. */
+  /** The model's thoughts, apart from its text; cut. */
   readonly reasoning: string
   /** Tool calls that it asked for. */
   readonly callCount: number
@@ -61,7 +61,7 @@ export const RUN_OUTCOMES = ['answered', 'failed', 'cancelled'] as const
 
 export type RunOutcome = (typeof RUN_OUTCOMES)[number]
 
-/** What is known when a question begins. */
+/** The facts known at the start of a question. */
 export interface RunStart {
   /** A UUID. */
   readonly traceId: string
@@ -86,6 +86,8 @@ export interface RunEnd {
   readonly answer: string | null
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
+  /** null: there is no answer. */
+  readonly evidence: EvidenceLevel | null
   readonly errorCode: ErrorCode | null
   readonly errorMessage: string | null
 }
@@ -99,7 +101,7 @@ export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly endedAtMs: number
   readonly turns: readonly ModelTurn[]
   readonly steps: readonly ToolStep[]
-  /** Of all turns; null: none of them was counted. */
+  /** For all turns; null: none was counted. */
   readonly usage: TokenUsage | null
   /** By the price table; null: the model has no price there, or a turn was not counted. */
   readonly cost: number | null

@@ -26,7 +26,7 @@ export interface Citation {
   readonly chunk_id: string
   /** The quote itself, word for word as it is in the chunk. */
   readonly text: string
-  /** Offsets of the quote in the document's column, in UTF-16 code units; null where they are not known. */
+  /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
   readonly end: number | null
   readonly page: number | null
@@ -34,8 +34,13 @@ export interface Citation {
   readonly relevance: number | null
 }
 
+/** `closest`: the best passage is near the question but may not answer it. */
+export const EVIDENCE_LEVELS = ['answer', 'closest', 'none'] as const
+
+export type EvidenceLevel = (typeof EVIDENCE_LEVELS)[number]
+
 /** A statement over tables whose rows the answer is made of. */
-export interface Evidence {
+export interface StatementRows {
   readonly sql: string
   readonly column_names: readonly string[]
   /** The rows as far as the model was shown them. */
@@ -55,15 +60,15 @@ export interface Chart {
 
 /** What an answer leans on besides its citations. Lists that are empty are left out. */
 export interface AnswerFindings {
-  readonly evidence?: readonly Evidence[]
+  readonly statements?: readonly StatementRows[]
   readonly charts?: readonly Chart[]
   /** The last statement that the model ran and its rows, for an agent of the mode `sql`; null: it ran none. */
-  readonly result?: Evidence | null
+  readonly result?: StatementRows | null
 }
 
 /** For a question with watchers besides its client. */
 interface Watched {
-  /** When it happened: milliseconds since the question was asked. */
+  /** Milliseconds since the question. */
   readonly at_ms?: number
 }
 
@@ -87,7 +92,14 @@ export interface StepsEvent extends Watched {
   readonly trace_id: string
 }
 
-export interface OutputEvent extends AnswerFindings, Watched {
+/** How well what was read answers the question. */
+export interface AnswerEvidence {
+  readonly evidence: EvidenceLevel
+  /** A model answered although nothing that it read seems to answer the question. */
+  readonly low_evidence?: true
+}
+
+export interface OutputEvent extends AnswerFindings, AnswerEvidence, Watched {
   readonly output: string
   readonly messages: readonly Message[]
   readonly trace_id: string
@@ -165,6 +177,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_changed: 'general',
   range_not_satisfiable: 'general',
   file_unreadable: 'general',
+  ocr_unconfirmed: 'general',
   view_not_found: 'general',
   table_not_found: 'general',
   document_not_found: 'general',
@@ -251,10 +264,10 @@ export type CompletionEvent =
   | ErrorEvent
   | EndEvent
 
-/** Of a question, in UTF-16 code units. */
+/** For a question, in UTF-16 code units. */
 export const TITLE_CHARS_MAX = 120
 
-/** What a conversation is called in a list: the beginning of its first question. */
+/** The title of a conversation in a list: the start of its first question. */
 export function conversationTitle(question: string): string {
   const title = question.slice(0, TITLE_CHARS_MAX).replace(/\s+/g, ' ').trim().toWellFormed()
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
@@ -264,7 +277,7 @@ export function conversationTitle(question: string): string {
 export interface ChunkPages {
   /** That of the chunk's first character. */
   readonly first: number
-  /** Where each further one begins, in code units into the chunk's content, rising. */
+  /** The start of each further page, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]
 }
 
@@ -274,7 +287,7 @@ const NUMBERED = ['page', 'slide'] as const
 /** Reads them from the metadata of a chunk; null if it has none. Values may be text. */
 export function pagesIn(cell: (name: string) => unknown): ChunkPages | null {
   for (const unit of NUMBERED) {
-    const first = numberIn(cell(unit))
+    const first = wholeNumberIn(cell(unit))
     if (first !== null) return { first, starts: startsIn(cell(startsName(unit))) }
   }
   return null
@@ -290,7 +303,7 @@ export function pageAt({ first, starts }: ChunkPages, at: number): number {
   return first + starts.filter((start) => start <= at).length
 }
 
-function numberIn(value: unknown): number | null {
+function wholeNumberIn(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
   return typeof number === 'number' && Number.isInteger(number) ? number : null
 }

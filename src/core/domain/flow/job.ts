@@ -1,15 +1,15 @@
 import { shortened } from '../../short-text.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 
-/** Work that goes on without a request, survives a restart, and can be watched. */
+/** Background work that survives a restart and can be watched. */
 export interface Job {
   readonly id: number
   readonly kind: JobKind
   readonly state: JobState
   readonly projectName: string
-  /** What it fills; null: nothing of that kind. */
+  /** The knowledge base it writes to, or null. */
   readonly knowledgeBase: string | null
-  /** Of what it does, for people: one line, without values. */
+  /** A description for people: one line, without values. */
   readonly title: string
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: not yet. */
   readonly createdAt: string
@@ -30,7 +30,10 @@ export interface Job {
 /** A job as it is stored. */
 export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
 
-/** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export; evaluation: questions to an agent; rechunk: stored documents cut into chunks anew. */
+/**
+ * insert: rows into a knowledge base; sync: a run of a source; schedule: scheduled statements; import: an export file;
+ * evaluation: questions to an agent; rechunk: new chunks for stored documents.
+ */
 export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import', 'evaluation', 'rechunk'] as const
 
 export type JobKind = (typeof JOB_KINDS)[number]
@@ -39,7 +42,7 @@ export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] a
 
 export type JobState = (typeof JOB_STATES)[number]
 
-/** Of what is on disk: exact at any moment. */
+/** The state on disk, exact at any moment. */
 export interface JobProgress {
   /** Read from the source. */
   readonly rows: number
@@ -111,7 +114,7 @@ export function isOver({ state }: Pick<Job, 'state'>): boolean {
 /** The last insert into a knowledge base, or the one at work. */
 export interface InsertState {
   readonly knowledgeBaseId: number
-  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: it goes on. */
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: still running. */
   readonly startedAt: string | null
   readonly finishedAt: string | null
   /** Rows that are stored. */
@@ -119,11 +122,11 @@ export interface InsertState {
   /** Rows that were not, because their content is empty. */
   readonly skippedRows: number
   readonly error: string | null
-  /** Of the job that does it; null: a request waits for it. */
+  /** The id of its job; null: a request waits for it. */
   readonly jobId: number | null
 }
 
-/** What goes on at this moment. */
+/** The work running at this moment. */
 export interface Activity {
   /** Grows with every change. */
   readonly version: number

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 
-/** What `CREATE DATABASE … PARAMETERS` takes, engine by engine: which names, of which kind, which are secret. */
+/** The parameters of `CREATE DATABASE … PARAMETERS` for each engine: names, kinds, and which are secret. */
 
 interface SourceParameter {
   readonly name: string
@@ -22,7 +22,7 @@ function parameter(name: string, help: string, extra: Extra = {}): SourceParamet
   return { name, help, aliases: [], kind: 'text', isSecret: false, ...extra }
 }
 
-/** Of PostgreSQL's clients. `require` checks the certificate and its name, as `verify-full` does. */
+/** The modes of PostgreSQL's clients. `require` checks the certificate and its name, like `verify-full`. */
 const SSL_MODES = [
   'disable',
   'allow',
@@ -163,16 +163,18 @@ export function maskedParameters(
   return Object.fromEntries(shown)
 }
 
-interface IdleParameters {
-  isIdle(given: SourceParameters): boolean
-  readonly message: string
-}
-
 const UNCHECKED: readonly unknown[] = ['prefer', 'allow', 'no-verify']
 const OPTIONAL: readonly unknown[] = ['disable', 'prefer', 'allow']
 
 /** What would be accepted and then have no effect. */
-const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>>> = {
+const IDLE: Partial<
+  Readonly<
+    Record<
+      DataSourceEngine,
+      readonly { isIdle(given: SourceParameters): boolean; readonly message: string }[]
+    >
+  >
+> = {
   postgres: [
     {
       isIdle: ({ ssl, sslmode = ssl === true ? 'require' : 'disable' }) =>
@@ -212,7 +214,7 @@ const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>
   ],
 }
 
-/** What is shown of a secret. */
+/** The display form of a secret. */
 export const MASK = '******'
 
 function engineParameter(engine: DataSourceEngine, name: string): SourceParameter | undefined {
@@ -271,7 +273,7 @@ function isNumericType(text: string): boolean {
 const PARAMETER_CHARS_MAX = 100_000
 const HOST_CHARS_MAX = 255
 
-/** What is shown must not be an address with a password in it. */
+/** Displayed values must not be addresses with a password. */
 function checkPlace(engine: DataSourceEngine, name: string, value: SourceParameterValue): void {
   const text = String(value)
   if (name === 'host') {
@@ -314,7 +316,7 @@ function requirePlace(
   throw new AppError('missing_field', `Engine ${engine} needs the parameter ${needed}${how}`)
 }
 
-/** A database elsewhere, or a file of one, whose tables SQL reads as `<data source>.<table>`. */
+/** A remote database, or a database file, whose tables SQL reads as `<data source>.<table>`. */
 export interface DataSource {
   readonly id: number
   readonly name: string

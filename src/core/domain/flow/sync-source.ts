@@ -1,6 +1,6 @@
 import type { JobError } from './job.ts'
 
-/** What a knowledge base is kept in step with, and the runs that do it. */
+/** The sources that a knowledge base syncs with, and their runs. */
 
 export const SOURCE_KINDS = ['folder', 'url', 'sitemap', 'site', 'query', 'table'] as const
 
@@ -15,7 +15,7 @@ export interface SyncSource {
   readonly parameters: Readonly<Record<string, unknown>>
   /** A cron expression (UTC) or `every 15 minutes`; null: it runs only on request. */
   readonly schedule: string | null
-  /** Of a folder: it runs when something in it changes. */
+  /** For a folder: changes start a run. */
   readonly isWatched: boolean
   /** Its documents go when the source does not have them any more. */
   readonly removesVanished: boolean
@@ -30,7 +30,7 @@ export type SyncSourceChanges = Partial<
   Pick<SyncSource, 'name' | 'parameters' | 'schedule' | 'isWatched' | 'removesVanished'>
 >
 
-/** What made a run begin. */
+/** The cause of a run. */
 export type RunTrigger = 'request' | 'schedule' | 'change'
 
 export interface SyncRun {
@@ -49,14 +49,14 @@ export interface SyncRun {
   readonly errors: readonly JobError[]
 }
 
-/** Of items: files, pages, or rows. */
+/** Counts of items: files, pages, or rows. */
 export interface SyncCounts {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
   readonly removed: number
   readonly failed: number
-  /** What was read of files and pages. */
+  /** The size of files and pages read. */
   readonly bytes: number
   /** Pages and files that were asked for over HTTP. */
   readonly pages: number
@@ -72,21 +72,20 @@ export const NO_COUNTS: SyncCounts = {
   pages: 0,
 }
 
-/** What is remembered of one file, page or row of a source. */
+/** The remembered state of one file, page or row of a source. */
 export interface SyncItem {
   /** Its path, address or id. */
   readonly item: string
   readonly documentIds: readonly string[]
   /**
-   * Of its content, as it is stored. Empty: what is stored of it is to be read again. Null: its storing was cut off, or it
-   * never could be read.
+   * The hash of the stored content. Empty: read it again. Null: storing was interrupted, or it could never be read.
    */
   readonly hash: string | null
   /** By which it is known to be unchanged without reading it; null: it has to be read. */
   readonly stamp: string | null
-  /** Why what it holds now could not be read, of which nothing is stored; null: it could. */
+  /** Why the current content could not be read, so that none is stored; null: it could. */
   readonly failure: string | null
-  /** The run that stored it, and how that counted it: a run that goes on after a crash counts it so again. */
+  /** The run that stored it, and how it was counted: after a crash, the run counts it the same way again. */
   readonly runId: number
   readonly outcome: SyncOutcome
 }
@@ -117,12 +116,12 @@ export type ScheduleDraft = Omit<Schedule, 'id' | 'projectName' | 'createdAt'>
 export interface ScheduleState {
   /** null: it does not run any more. */
   readonly nextRunAt: string | null
-  /** The time for which the last run was made; null: there was none. */
+  /** The time for which the last run was made; null: none yet. */
   readonly lastDueAt: string | null
   /** The job that runs it, or ran it last. */
   readonly lastJobId: number | null
   readonly lastStartedAt: string | null
-  /** Of the run before that. */
+  /** For the run before that. */
   readonly previousStartedAt: string | null
   /** The value of LAST, by the position of its statement. */
   readonly marks: Readonly<Record<string, LastMark>>

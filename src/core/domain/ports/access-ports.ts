@@ -5,7 +5,7 @@ import type { Principal, PrincipalKind, Role, Scope } from '../access/principal.
 export interface AccessKey {
   readonly id: number
   readonly name: string
-  /** The beginning of its text. */
+  /** The start of its text. */
   readonly prefix: string
   readonly scopes: readonly Scope[]
   /** As they were named; null: all. */
@@ -43,11 +43,11 @@ export interface AccessKeys {
   remove(id: number): Promise<void>
   /** From memory. undefined: no key has this text. */
   find(text: string): KnownKey | undefined
-  /** Costs no write of its own. */
+  /** Needs no separate write. */
   noteUse(id: number): void
 }
 
-/** What every key begins with. */
+/** The prefix of every key. */
 export const KEY_PREFIX = 'eider_'
 
 export interface User {

@@ -8,15 +8,17 @@ import type {
   RunStart,
   ToolStep,
 } from '../agents/agent-run.ts'
-import type { AnswerFindings, Citation } from '../agents/completion-event.ts'
+import type { AnswerFindings, Citation, EvidenceLevel } from '../agents/completion-event.ts'
 
 /** Where conversations with agents are kept. */
 
-/** Whose conversation it is: an agent of the same name that was made later has none of them. */
+/** The agent that owns a conversation: a later agent of the same name has none of them. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
 /** What came with an answer besides its text and citations, as far as it is kept. */
 export interface KeptFindings extends AnswerFindings {
+  /** Missing from turns of older versions. */
+  readonly evidence?: EvidenceLevel
   readonly warnings: readonly string[]
 }
 
@@ -31,7 +33,7 @@ export interface KeptTurn {
   readonly outcome: RunOutcome
   readonly errorCode: string | null
   readonly citations: readonly Citation[]
-  /** null: nothing came, or it was asked before this was kept. */
+  /** null: none, or asked before findings were stored. */
   readonly findings: KeptFindings | null
   /** `YYYY-MM-DD HH:MM:SS.ffffff`. */
   readonly startedAt: string
@@ -43,22 +45,22 @@ export interface NewTurn extends Omit<KeptTurn, 'number'> {
   readonly owner: Owner
   /** Who asked the conversation's first question. */
   readonly askedBy: string | null
-  /** Of the oldest turns, where one was made for this question. */
+  /** The summary of the oldest turns that was made for this question. */
   readonly summary: TurnSummary | null
 }
 
-/** What the oldest turns said, up to the one with the number `lastTurn`. */
+/** The summary of the oldest turns, up to number `lastTurn`. */
 interface TurnSummary {
   readonly text: string
   readonly lastTurn: number
 }
 
-/** What a further question builds on. */
+/** The base of a further question. */
 export interface KeptHistory {
   readonly askedBy: string | null
   readonly turnCount: number
   readonly summary: TurnSummary | null
-  /** Those with an answer that are not in the summary, the oldest first; of very long ones the newest. */
+  /** Answered turns that are not in the summary, oldest first; of very long ones the newest. */
   readonly turns: readonly {
     readonly number: number
     readonly question: string
@@ -68,11 +70,11 @@ export interface KeptHistory {
 
 export interface ConversationSummary {
   readonly conversationId: string
-  /** The beginning of its first question. */
+  /** The start of its first question. */
   readonly title: string
   readonly turnCount: number
   readonly startedAt: string
-  /** Of its last turn. */
+  /** The end of its last turn. */
   readonly endedAt: string
 }
 
@@ -92,11 +94,11 @@ export interface Page {
 
 /** A conversation is visible to the asker of its first question, and to principals that see all. */
 export interface ConversationStore {
-  /** @throws AppError `conversation_not_found` where this agent has none with this id */
+  /** @throws AppError `conversation_not_found` for an unknown id of this agent */
   history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
-  /** Resolves when it is on disk. Nothing is kept for an agent that was dropped meanwhile. */
+  /** Resolves when it is on disk. Nothing is stored for an agent dropped meanwhile. */
   add(turn: NewTurn): Promise<void>
-  /** The one that was asked last first. */
+  /** Most recent question first. */
   list(
     owner: Owner,
     page: Page,
@@ -108,7 +110,7 @@ export interface ConversationStore {
   requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void>
   /**
    * Removes a turn and those after it; a conversation that has none left is gone.
-   * @throws AppError `conversation_not_found`, `trace_not_found` where it has no such turn
+   * @throws AppError `conversation_not_found`, `trace_not_found` for an unknown turn
    */
   removeFrom(owner: Owner, conversationId: string, traceId: string): Promise<void>
   /** @throws AppError `conversation_not_found` */
@@ -118,7 +120,7 @@ export interface ConversationStore {
 /** Where the runs of agents are written down. */
 
 export interface RunTraces {
-  /** Notes that a question has begun. Never throws and never waits: a trace that cannot be kept stops no answer. */
+  /** Records the start of a question. Never throws or waits: a trace that cannot be stored delays no answer. */
   begin(start: RunStart): RunTrace
 }
 
@@ -147,7 +149,7 @@ export interface TraceFilter {
   /** In lower case; one of these. */
   readonly projectNames?: readonly string[]
   readonly agentName?: string
-  /** Those alone that this one may see. */
+  /** Only those that this asker may see. */
   readonly asker?: Asker
   readonly conversationId?: string
   readonly purpose?: FinishedRun['purpose']
@@ -159,7 +161,7 @@ export interface TraceFilter {
   readonly questionPart?: string
 }
 
-/** What a list shows of a run. */
+/** A run in a list. */
 export interface TraceSummary {
   readonly traceId: string
   readonly projectName: string
@@ -185,7 +187,9 @@ export interface TraceSummary {
 }
 
 /** A whole run. */
-export interface StoredTrace extends TraceSummary, Pick<FinishedRun, 'answer' | 'errorMessage'> {
+export interface StoredTrace
+  extends TraceSummary,
+    Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
   readonly citations: FinishedRun['citations']
   readonly warnings: readonly string[]
   readonly turns: readonly ModelTurn[]
@@ -202,7 +206,7 @@ export interface Feedback {
 
 export interface TracePage {
   readonly items: readonly TraceSummary[]
-  /** Where the next page begins; null: there is none. */
+  /** Where the next page starts; null: none. */
   readonly next: number | null
 }
 

@@ -1,4 +1,4 @@
-/** What is stored in a knowledge base, document by document and chunk by chunk, without a search. */
+/** The documents and chunks of a knowledge base, without a search. */
 import type { Row, TextLayout } from '../document.ts'
 import type { ExportDefinition, KnowledgeBase } from '../knowledge-base.ts'
 import type { ExportedRows } from './engine-ports.ts'
@@ -7,7 +7,7 @@ import type { ReadTable } from './reading-ports.ts'
 /** A stored document without its text. */
 export interface StoredDocument {
   readonly id: string
-  /** Of its first chunk: a document that comes later has a larger one. */
+  /** The key of its first chunk: later documents have a larger one. */
   readonly firstKey: bigint
   readonly chunkCount: number
   /** Content columns that hold a text, each with the end of its last chunk. */
@@ -27,9 +27,9 @@ export interface StoredChunk {
 
 /** A stored chunk with how it was cut. */
 export interface CutChunk extends StoredChunk {
-  /** What is embedded before it. */
+  /** The text embedded before it. */
   readonly context: string
-  /** Of its text, where it is the first chunk of that; null: nothing is known. */
+  /** The layout of its text, on the text's first chunk; null: unknown. */
   readonly layout: TextLayout | null
   /** Text that is in none of its chunks, on the first chunk of it; null: unknown. */
   readonly between: string | null
@@ -39,7 +39,7 @@ export interface CutChunk extends StoredChunk {
 
 /** A part of all, in the order in which they were stored. */
 export interface KeyPage {
-  /** Those after this key. */
+  /** After this key. */
   readonly afterKey: bigint
   readonly limit: number
 }
@@ -49,22 +49,22 @@ export interface ContentCounts {
   readonly chunks: number
 }
 
-/** Every method throws AppError `knowledge_base_not_found` where it was dropped. */
+/** Every method throws AppError `knowledge_base_not_found` after a drop. */
 export interface StoredDocuments {
   /** How many documents there are. */
   count(kb: KnowledgeBase): Promise<number>
   /**
-   * Costs nothing where nothing was written since; of a large one that is written to, as they were a few seconds ago.
-   * @throws AppError where it is gone
+   * Free if nothing was written since; for a large one with writes, up to a few seconds old.
+   * @throws AppError if it is gone
    */
   counts(kb: KnowledgeBase): Promise<ContentCounts>
   /** How many chunks there are. */
   chunkCount(kb: KnowledgeBase): Promise<number>
   page(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredDocument[]>
-  /** Those of the documents that are there, in the order in which they were stored. */
+  /** The existing documents among these, in storing order. */
   find(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredDocument[]>
   chunkPage(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredChunk[]>
-  /** Those of the chunks that are there, in the order of their keys. */
+  /** The existing chunks among these, ordered by key. */
   chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]>
   /** All chunks of a document, ordered by key; empty for an unknown document. */
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
@@ -76,7 +76,7 @@ export interface StoredDocuments {
 
 /** Chunks that come from a file and replace those stored for their documents. */
 export interface ChunkFile {
-  /** Of an export: a Parquet file that our own DuckDB wrote. */
+  /** For an export: a Parquet file written by Eider's own DuckDB. */
   readonly table: ReadTable
   readonly definition: ExportDefinition
 }

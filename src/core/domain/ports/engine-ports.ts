@@ -1,3 +1,4 @@
+import type { ColumnCondition } from '../column-condition.ts'
 import type {
   DataSource,
   DescribedSourceTable,
@@ -21,7 +22,7 @@ export type BoundValue =
   | readonly BoundValue[]
 
 export interface BoundSql {
-  /** `key IN ($name)` with a list of bigint reads these rows by the column's index, where it has one. */
+  /** `key IN ($name)` with a list of bigint uses the column's index, if it has one. */
   readonly sql: string
   readonly values: Readonly<Record<string, BoundValue>>
   /** True when its answer has few rows, which are then made all at once. */
@@ -32,6 +33,8 @@ export interface BoundSql {
 export interface PrefilterSql extends BoundSql {
   /** False where a later statement may keep other chunks although none was written: its conditions read the clock. */
   readonly isCacheable: boolean
+  /** The same conditions, for memory to check; null: only the database can. */
+  readonly condition: ColumnCondition | null
 }
 
 export interface RunLimits {
@@ -55,9 +58,9 @@ export interface SqlEngine {
   /** SQL for a syntax tree: the way back. */
   print(tree: string): Promise<string>
   /**
-   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a free place first; the deadline
-   * covers the wait and the reading of the rows. The caller must have guarded the statement. Between its rows it holds no
-   * place. One that was slow to begin, in a place for short ones, is run again in another.
+   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a slot first; the deadline covers the wait
+   * and the reading of the rows. The caller must have guarded the statement. Between its rows it holds no slot. One that
+   * proves slow in a slot for short ones is run again in another.
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
@@ -96,12 +99,12 @@ export const NOTHING_NOTED: RunningWork = {
   restarts: () => ({ count: 0, last: null }),
 }
 
-/** What SQL needs of databases elsewhere. `sources/` implements it. Everything is read only. */
+/** SQL's requirements on remote databases. `sources/` implements it. Everything is read-only. */
 
 /** A SELECT in the source's own SQL. */
 export interface SourceSelect {
   readonly sql: string
-  /** Of its placeholders, in the source's own way of writing them. */
+  /** The values of its placeholders, in the source's own notation. */
   readonly values: readonly SourceValue[]
 }
 
@@ -123,7 +126,7 @@ export interface DataSources {
     table: SourceTableName,
     signal: AbortSignal,
   ): Promise<readonly SourceColumn[]>
-  /** What a caller's own SELECT would give, without running it. */
+  /** The columns of a caller's own SELECT, without running it. */
   describe(source: DataSource, sql: string, signal: AbortSignal): Promise<readonly SourceColumn[]>
   /** Streams rows from a cursor, their values as answers show them. A reader that leaves early closes it. */
   read(

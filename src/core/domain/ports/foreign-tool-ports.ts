@@ -57,7 +57,7 @@ export interface McpCaller {
   readonly address: string
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal
-  /** Scheme, host and port by which the client found the server: links in answers begin with it. */
+  /** Scheme, host and port that the client used for the server: links in answers start with it. */
   readonly origin: string
 }
 

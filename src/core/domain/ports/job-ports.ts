@@ -25,7 +25,7 @@ import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { Project } from '../project.ts'
 import type { ReadTable } from './reading-ports.ts'
 
-/** What the use cases need of jobs. `jobs/` runs them, the store keeps them. */
+/** The use cases' requirements on jobs. `jobs/` runs them, the store keeps them. */
 
 export interface JobDraft {
   readonly kind: JobKind
@@ -35,7 +35,7 @@ export interface JobDraft {
   readonly title: string
   /** JSON that its handler understands, also after a restart. May hold secrets: it is stored encrypted. */
   readonly request: unknown
-  /** JSON values that came with the request: they lie in a file of the data folder until the job is done or deleted. */
+  /** JSON values from the request: kept in a file of the data folder until the job is done or deleted. */
   readonly items?: readonly unknown[]
 }
 
@@ -43,7 +43,7 @@ export interface JobDraft {
 export interface JobMark {
   readonly jobId: number
   readonly progress: JobProgress
-  /** JSON from which its handler goes on after a crash. */
+  /** JSON from which its handler continues after a crash. */
   readonly checkpoint: unknown
   /** All items that were left out until then; unset: those that were known before. */
   readonly leftOut?: LeftOutItems
@@ -52,8 +52,8 @@ export interface JobMark {
 /** Does the work of one kind of jobs. */
 export interface JobHandler {
   /**
-   * Runs from the start, or goes on from the last mark. It must be safe to repeat what came after that. It ends within a
-   * second of the signal's abort, with its reason.
+   * Runs from the start, or continues after the last mark. Repeating later work must be safe. Ends within a second of the
+   * signal's abort, with its reason.
    */
   run(work: JobWork, signal: AbortSignal): Promise<void>
 }
@@ -62,21 +62,21 @@ export interface JobWork {
   /** As it was when it started or went on. */
   readonly job: Job
   readonly request: unknown
-  /** Of the last mark; null: it begins. */
+  /** From the last mark; null: at the start. */
   readonly checkpoint: unknown
-  /** Those of the draft, from an index on. @throws AppError `job_items_missing` */
+  /** The items of the draft, from an index on. @throws AppError `job_items_missing` */
   items(firstIndex: number): AsyncIterable<unknown>
-  /** What is on disk, where no transaction of the store carries a mark. */
+  /** The state on disk, for work whose transactions carry no mark. */
   mark(mark: Omit<JobMark, 'jobId'>): Promise<void>
-  /** An item that is left out. The job goes on. It is stored with the next mark, or at the end. */
+  /** An item that is left out; the job continues. Stored with the next mark, or at the end. */
   leaveOut(error: JobError): void
 }
 
-/** Work that goes on already, and is a job from now on. */
+/** Running work that becomes a job. */
 export interface OngoingWork {
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly startedAt: string
-  /** What is on disk of it. Nothing more is stored until it is a job. */
+  /** Its state on disk. Nothing more is stored until it is a job. */
   readonly onDisk: Omit<JobMark, 'jobId'>
   /** Ends it. */
   readonly stopping: AbortController
@@ -84,15 +84,15 @@ export interface OngoingWork {
   readonly ended: Promise<unknown>
 }
 
-/** How it goes on as a job. */
+/** Its continuation as a job. */
 export type AdoptedJob = Pick<JobWork, 'job' | 'mark'>
 
 export interface Jobs {
   /** Queues it: it is stored when this resolves. @throws AppError `too_busy` where too many wait */
   start(draft: JobDraft): Promise<Job>
   /**
-   * Makes a job of work that goes on already, beside those that wait for their turn. After a restart it is one of them.
-   * @returns null: too many began so, or the server is stopping
+   * Makes running work a job, next to the queued ones. After a restart it is queued like them.
+   * @returns null: too many such jobs, or the server is stopping
    */
   adopt(draft: JobDraft, ongoing: OngoingWork): Promise<AdoptedJob | null>
   /** The newest first. */
@@ -134,7 +134,7 @@ export interface JobStore {
   /** In the order in which they were made. */
   list(): readonly StoredJob[]
   get(id: number): StoredJob | undefined
-  /** @param begun it is at work already */
+  /** @param begun it is already running */
   add(draft: JobDraft, begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>): Promise<StoredJob>
   /** Also on a full disk: this process reports it even if it cannot be stored. */
   change(id: number, changes: JobChanges): Promise<StoredJob>
@@ -150,7 +150,7 @@ export interface JobStore {
   onChange(listener: (job: StoredJob) => void): void
 }
 
-/** What the use cases need of schedules. The store keeps them, `jobs/` knows when they are due. */
+/** The use cases' requirements on schedules. The store keeps them, `jobs/` knows when they are due. */
 
 /** Schedules on disk, and all of them in memory. */
 export interface ScheduleStore {
@@ -161,7 +161,7 @@ export interface ScheduleStore {
   /** With its history. @throws AppError `schedule_not_found` */
   drop(schedule: Pick<Schedule, 'id' | 'name'>): Promise<void>
   /**
-   * A job begins the run that is due, or goes on with it.
+   * A job starts the due run, or continues it.
    * @returns false where another job had this run
    */
   claim(id: number, run: ClaimedRun): Promise<boolean>
@@ -169,7 +169,7 @@ export interface ScheduleStore {
   setMark(id: number, place: string, mark: LastMark): Promise<void>
   /** Ends a run. The oldest of the schedule's history go. */
   addRun(run: Omit<ScheduleRun, 'id'>): Promise<void>
-  /** Of one schedule or of all, the newest first. */
+  /** For one schedule or all, newest first. */
   runs(scheduleId?: number): Promise<readonly ScheduleRun[]>
 }
 
@@ -212,7 +212,7 @@ export interface ScheduleDefinition {
 
 /** Sources of knowledge bases, what is remembered of their items, and the history of their runs. */
 export interface SyncStore {
-  /** Of all knowledge bases that there are, as of the last committed change. */
+  /** For all existing knowledge bases, as of the last committed change. */
   sources(): readonly SyncSource[]
   /** The newest one; null: it never ran. */
   lastRun(source: Pick<SyncSource, 'id'>): SyncRun | null
@@ -233,13 +233,13 @@ export interface SyncStore {
   remember(source: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void>
   /** In one transaction with what the run counts. */
   forget(run: SyncRun, items: readonly string[]): Promise<void>
-  /** Those of the documents that another source of the knowledge base has as well. It will read them again. */
+  /** The documents that another source of the knowledge base also has, which will read them again. */
   release(source: SyncSource, documentIds: readonly string[]): Promise<ReadonlySet<string>>
   /** Items with a document that was deleted since. */
   itemsWithout(source: Pick<SyncSource, 'id'>, kb: KnowledgeBase): Promise<ReadonlySet<string>>
 }
 
-/** Tables that were read elsewhere and are not stored. */
+/** Tables that were read by another process and are not stored. */
 export interface TableRows {
   /** Its Parquet file is taken away. */
   rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncIterable<Row>
@@ -254,7 +254,7 @@ export interface SourceKeeping {
   change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource>
   /** Its documents stay. A run of it is cancelled. @throws AppError `source_not_found` */
   drop(source: SyncSource): Promise<void>
-  /** The job that does it: one that waits or runs already, where there is one. @throws AppError `too_busy` */
+  /** The job: a waiting or running one, if there is one. @throws AppError `too_busy` */
   run(source: SyncSource, options?: { readonly isFull?: boolean }): Promise<Job>
   runs(source: SyncSource, limit: number): Promise<readonly SyncRun[]>
   stateOf(source: SyncSource): SourceState

@@ -1,10 +1,10 @@
 /**
- * What the use cases need of models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every method
- * that takes a signal stops within a second of its abort and throws its reason.
+ * The use cases' requirements on models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every
+ * method with a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent } from '../agents/agent.ts'
 import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
-import type { Citation } from '../agents/completion-event.ts'
+import type { Citation, EvidenceLevel } from '../agents/completion-event.ts'
 import type { RefusedFeatures } from '../model-features.ts'
 import type { ModelRef } from '../model-ref.ts'
 
@@ -57,7 +57,7 @@ export interface EmbedderRegistry {
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
   /**
-   * Tries the model once, without retries: its dimensions, or a warning where it could not be reached.
+   * Tries the model once, without retries: its dimensions, or a warning if it cannot be reached.
    * @throws AppError `provider_refused` on a definite refusal (bad key, no such model)
    */
   probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
@@ -97,7 +97,10 @@ export type ChatMessage =
       readonly role: 'user'
       readonly content: string
       /** For models that see; others refuse them. */
-      readonly images?: readonly ChatImage[]
+      readonly images?: readonly {
+        readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+        readonly base64: string
+      }[]
     }
   | {
       readonly role: 'assistant'
@@ -105,11 +108,6 @@ export type ChatMessage =
       readonly toolCalls: readonly ToolCall[]
     }
   | { readonly role: 'tool'; readonly callId: string; readonly content: string }
-
-export interface ChatImage {
-  readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
-  readonly base64: string
-}
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
@@ -125,8 +123,8 @@ export interface ResponseFormat {
 }
 
 /**
- * What a chat model says, as it says it: text in pieces, then whole tool calls. No tool call: the text is the answer.
- * `reasoning` is thought, not answer. `end` comes last and once, or not at all from a model that tells nothing.
+ * A chat model's output as it arrives: text in pieces, then whole tool calls. Without a tool call, the text is the answer.
+ * `reasoning` is thought, not answer. `end` comes last and once, or never if the model reports nothing.
  */
 export type ChatDelta =
   | { readonly kind: 'text'; readonly text: string }
@@ -137,12 +135,21 @@ export type ChatDelta =
       readonly finish: FinishReason
       /** null: the server did not say. */
       readonly usage: TokenUsage | null
-      /** What the answer lost or was done without, in plain words: cut at a limit, filtered, no tools on that server. */
+      /** What the answer lost or had to do without, in plain words: cut at a limit, filtered, no tools on that server. */
       readonly warnings: readonly string[]
+      /** By the built-in model. */
+      readonly judged?: JudgedAnswer
     }
 
+/** What a model knows of its own answer. */
+export interface JudgedAnswer {
+  readonly evidence: EvidenceLevel
+  /** Quotes that are cited and not part of the text. */
+  readonly further?: string
+}
+
 export interface ChatModel {
-  /** What is called, fit for messages; missing: nothing is. */
+  /** The URL, safe for messages; missing: none is called. */
   readonly url?: string
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
@@ -152,7 +159,7 @@ export interface ChatModel {
 export interface ChatModels {
   /** That of the settings; null: there is only the built-in one, which quotes and cannot write. */
   readonly defaultModel: ModelRef | null
-  /** What is known of the servers of models, of agents too. */
+  /** The known features of model servers, also for agents. */
   readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
   chatModel(ref: ModelRef, withinMs?: number): Promise<ChatModel>
@@ -160,13 +167,13 @@ export interface ChatModels {
   problemOf?(ref: ModelRef): string | null
 }
 
-/** What an agent said to one question. */
+/** An agent's answer to one question. */
 export interface AgentAnswer {
   readonly content: string
   readonly traceId: string
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** Of all turns; null: the provider said nothing of them. */
+  /** For all turns; null: not reported by the provider. */
   readonly usage: TokenUsage | null
   /** By the prices of the settings; null: they have none for the model, or its tokens are not known. */
   readonly cost: number | null
@@ -202,6 +209,28 @@ export interface Reranker {
     signal: AbortSignal,
   ): Promise<readonly number[]>
 }
+
+/** What a search found, as far as it is judged. */
+export interface FoundPassage {
+  readonly documentId: string
+  readonly text: string
+  readonly heading: string
+  readonly relevance: number
+  /** Of its vector with the question's; missing where it was not compared. */
+  readonly cosine?: number
+}
+
+/** How well the best of some passages answers a question. */
+export interface Answerability {
+  /** 0 to 1: the probability that it does. */
+  readonly score: number
+  readonly evidence: EvidenceLevel
+}
+
+export type JudgeAnswerability = (
+  question: string,
+  passages: readonly FoundPassage[],
+) => Promise<Answerability>
 
 /** What kinds of reranker there are. */
 export interface RerankerRegistry {

@@ -1,13 +1,13 @@
 /**
- * Reading what others wrote: bytes to tables and documents. It may take long, swell or never end, so it happens in processes
- * of their own.
+ * Reading files from users: bytes to tables and documents. It may take long, use much memory or never end, so it runs in
+ * separate processes.
  */
 import type { Row, TextLayout } from '../document.ts'
 import type { DocumentFormat, FileFormat, Recognized } from '../uploaded-file.ts'
 
 export type { Recognized }
 
-/** What the sender says about a file, where he knows better than its bytes. */
+/** What the sender knows about a file better than its bytes. */
 export interface ReadingOptions {
   readonly format?: FileFormat
   /** A name that the WHATWG Encoding Standard knows. */
@@ -20,9 +20,15 @@ export interface ReadingOptions {
   readonly allText?: boolean
   /** The only sheet to read, by its name or its number, from 1. */
   readonly sheet?: string
+  /** Whether a model reads pages and pictures without text; missing: `yes`, where one is set. */
+  readonly ocr?: OcrWish
 }
 
-/** A file to read, where it lies. */
+export const OCR_WISHES = ['yes', 'no', 'ask'] as const
+/** `ask`: a file that needs it is refused, with what it would cost. */
+export type OcrWish = (typeof OCR_WISHES)[number]
+
+/** A file to read, on disk. */
 export interface SourceFile {
   readonly path: string
   /** The sender's own name for it: its ending says something about the format. Never a path. */
@@ -36,7 +42,7 @@ export interface SourceFile {
   readonly takesScans?: boolean
 }
 
-/** What was found in a file. The Parquet files in it are there while it is used. */
+/** The content of a file. Its Parquet files exist while it is used. */
 export interface ReadFile {
   readonly format: FileFormat
   readonly recognized: Recognized
@@ -44,7 +50,7 @@ export interface ReadFile {
   readonly warnings: readonly string[]
   /** Empty where the file holds documents. */
   readonly tables: readonly ReadTable[]
-  /** Of a ZIP of other files; else null. They are there while it is used. */
+  /** For a ZIP of other files; else null. Its files exist while it is used. */
   readonly archive: ReadArchive | null
   /** Can be gone through once. */
   readonly documents: AsyncIterable<ReadDocument>
@@ -73,7 +79,7 @@ export function scanMark(index: number): string {
 
 export interface ReadArchive {
   readonly members: readonly ReadMember[]
-  /** Folders, and what systems leave in a ZIP beside what was put into it. */
+  /** Folders, and system files in a ZIP. */
   readonly skipped: number
 }
 
@@ -87,13 +93,13 @@ export interface ReadMember {
 }
 
 export interface ReadTable {
-  /** Of a sheet; null: the only table of the file. */
+  /** The name of a sheet; null: the only table of the file. */
   readonly name: string | null
   /** A Parquet file that our own DuckDB wrote. */
   readonly path: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
-  /** What a Parquet file says beside its rows under the key `eider`; missing: nothing. */
+  /** The value of a Parquet file's key `eider`; missing: none. */
   readonly note?: string
 }
 
@@ -107,11 +113,11 @@ export interface ReadDocument extends TextLayout {
   readonly columns: Row
   /** Absolute addresses that it links to. They are not part of `content`. */
   readonly links: readonly string[]
-  /** Of a web page. */
+  /** For a web page. */
   readonly page?: PageFacts
 }
 
-/** What a page says about itself to those who fetch it. */
+/** A page's metadata for crawlers. */
 export interface PageFacts {
   /** Its own name for its address, on its own host; null: none. */
   readonly canonical: string | null
@@ -120,7 +126,7 @@ export interface PageFacts {
   /** Whether it may be kept, and its links followed. */
   readonly isKept: boolean
   readonly isFollowed: boolean
-  /** Of its links those that it asks not to follow; missing: none. */
+  /** The links that it asks not to follow; missing: none. */
   readonly notFollowed?: readonly string[]
 }
 
@@ -128,7 +134,7 @@ export interface PageFacts {
 export interface RawDocument {
   readonly bytes: Uint8Array
   readonly format: DocumentFormat
-  /** The sender's own name for the file, with its ending; missing where there is none. */
+  /** The sender's name for the file, with its ending, if any. */
   readonly name?: string
   /** The encoding that came with the bytes, as in `Content-Type: …; charset=…`. */
   readonly charset: string | null
@@ -136,7 +142,7 @@ export interface RawDocument {
   readonly url: string | null
 }
 
-/** A file that lies nowhere yet. */
+/** A file that is not on disk yet. */
 export interface SentFile extends Omit<SourceFile, 'path'> {
   readonly bytes: Uint8Array
 }
@@ -154,7 +160,7 @@ export interface FileReading {
   ): Promise<T>
 }
 
-/** Reading what others wrote: it may take long or forever, so it happens elsewhere, with a deadline. */
+/** Reading files from users may take forever, so it runs outside the server, with a deadline. */
 export interface DocumentReading extends FileReading {
   /** @throws AppError `file_unreadable`, `too_busy`, `shutting_down` */
   read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument>

@@ -10,9 +10,9 @@ import type { BoundSql, RunLimits, SqlEngine } from './engine-ports.ts'
 import type { NearestChunk } from './search-ports.ts'
 
 /**
- * Some rows of a SELECT, column by column. The arrays are views of the reader's own memory, without a JavaScript value
- * for each number: they are valid until the next batch is asked for, and what is needed longer must be copied. Columns
- * count from 0 and hold no NULL.
+ * Some rows of a SELECT, column by column. The arrays are views of the reader's memory, without a JavaScript value per
+ * number: they are valid until the next batch is requested; copy anything needed longer. Columns count from 0 and contain no
+ * NULL.
  */
 export interface ColumnBatch {
   readonly rowCount: number
@@ -20,6 +20,8 @@ export interface ColumnBatch {
   keys(column: number): BigInt64Array
   /** An INTEGER column. */
   ints(column: number): Int32Array
+  /** A DOUBLE column. */
+  doubles(column: number): Float64Array
   /** A FLOAT[n] column: row by row, `n * rowCount` numbers. */
   floats(column: number): Float32Array
 }
@@ -47,16 +49,16 @@ export interface VectorBatch {
 export interface VectorRows {
   readonly revision: number
   readonly dimensions: number
-  /** Of all batches together. */
+  /** For all batches together. */
   readonly count: number
-  /** To be read once; each batch is valid until the next one is asked for, as a `ColumnBatch` is. */
+  /** To be read once; each batch is valid until the next one is requested, like a `ColumnBatch`. */
   readonly batches: AsyncIterable<VectorBatch>
 }
 
 export interface VectorSource {
   /**
    * Has all vectors read within one transaction, which ends when `read` has settled.
-   * @throws AppError `knowledge_base_not_found` where it is gone or has no vectors; what `read` throws
+   * @throws AppError `knowledge_base_not_found` if it is gone or has no vectors; errors of `read`
    */
   readAll<T>(ids: TableIds, read: (rows: VectorRows) => Promise<T>): Promise<T>
 }
@@ -68,7 +70,7 @@ export interface VectorChange {
   readonly keys?: BigInt64Array
   /** Row by row, each of unit length. */
   readonly vectors?: Float32Array
-  /** Of the knowledge base after the commit. */
+  /** The revision after the commit. */
   readonly revision: number
 }
 
@@ -92,7 +94,7 @@ export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
 export interface CommitListener {
   /** Whether `endCommit` shall say what has changed: finding that out costs the write some time. */
   needsChange(kb: Pick<KnowledgeBase, 'id'>): boolean
-  /** The write is about to be committed: a transaction that begins from now on may see it. */
+  /** The write is about to be committed: transactions that start from now on may see it. */
   beginCommit(kb: Pick<KnowledgeBase, 'id'>): void
   /** After the commit, before the write is answered. @param write null: the transaction was rolled back */
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void
@@ -109,13 +111,13 @@ export interface TopKSearch {
 /** The vectors of a knowledge base in memory, all of which a search compares. */
 export interface ExactVectors {
   readonly count: number
-  /** Of the last change. */
+  /** As of the last change. */
   readonly revision: number
   /** The nearest `k`, or all there are, the nearest first. */
   search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[]>
 }
 
-/** An index that CREATE INDEX asked for, beside the vectors in memory, which answer while it cannot. */
+/** An index from CREATE INDEX, next to the vectors in memory, which answer while it cannot. */
 export interface Accelerator {
   /** The nearest `k`; seldom a nearer one is missing. null: all vectors are to be compared. */
   search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null>
@@ -134,7 +136,7 @@ export interface Accelerator {
 export interface DerivedFiles {
   /** null: there are none. */
   read(name: string): Promise<Uint8Array | null>
-  /** Replaces those of that name whole or not at all. @throws where they cannot be written */
+  /** Replaces the bytes of that name whole or not at all. @throws if they cannot be written */
   write(name: string, bytes: Uint8Array): Promise<void>
   keepOnly(names: ReadonlySet<string>): Promise<void>
 }

@@ -33,7 +33,7 @@ export interface KeywordHits {
   /** For chunks that the conditions keep; 0 for one that was not found. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
-   * `best` with another count, of the same state; null where they are too many.
+   * `best` with another count, for the same state; null if they are too many.
    * @throws AppError those of `SqlEngine.run`
    */
   bestOf(count: number, signal: AbortSignal): Promise<readonly KeywordHit[] | null>
@@ -51,11 +51,11 @@ export interface NearestFound {
   readonly keywordHits?: KeywordHits
   /** Set for a hybrid search. */
   readonly feedback?: FeedbackSource
-  /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
+  /** For one state of the knowledge base: false once a later one may be visible to a new transaction. */
   isCurrent(): boolean
 }
 
-/** What a search needs to be done once more with another vector, of the same state. */
+/** What a search needs to run again with another vector, for the same state. */
 export interface FeedbackSource {
   /** One that is gone may be left out. @throws AppError those of `SqlEngine.run` */
   vectorsOf(
@@ -77,7 +77,7 @@ export interface FeedbackSource {
 /** How the next search of a knowledge base is answered. */
 export interface VectorAccess {
   readonly kind: 'memory' | 'scan'
-  /** What is searched, or why memory is not: a clause. */
+  /** What is searched, or why memory is not used: a clause. */
   readonly detail: string
 }
 
@@ -85,7 +85,7 @@ export interface VectorAccess {
 export interface NearestChunks {
   /**
    * Exactly the chunks that measuring all of them would find.
-   * @returns null where there is nothing faster at the moment
+   * @returns null if nothing faster is available now
    * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
    */
   nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
@@ -99,7 +99,7 @@ export interface ShownChunk {
   readonly chunkId: string
   readonly content: string
   readonly metadata: ResultValue
-  /** Of the metadata columns that were asked for. */
+  /** The requested metadata columns. */
   readonly columns: readonly ResultValue[]
 }
 
@@ -111,50 +111,64 @@ export interface ChunkRowsRequest {
   readonly limits: RunLimits
 }
 
-/** The rows of chunks, from memory where they are there. */
+/** The rows of chunks, from memory if possible. */
 export interface ChunkRows {
   /**
    * In the order of their keys, of the last state that was committed.
-   * @returns null where one is gone, or rows are not to be had this way
+   * @returns null if one is gone, or this way is not possible
    * @throws AppError those of `SqlEngine.run`
    */
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
-/** How many chunks there are, where that is known without asking the database. */
-export interface ChunkCounts {
-  /** Of the last state that was committed. null: it is not known. */
-  chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
+export interface DocumentRequest {
+  readonly knowledgeBase: KnowledgeBase
+  readonly id: string
+  readonly limits: RunLimits
 }
 
-/** What is known about the indexes of the knowledge bases' vectors. */
+/** Which chunks there are, where that is known without asking the database. Of the last state that was committed. */
+export interface KnownChunks {
+  /** null: it is not known. */
+  chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
+  /**
+   * The keys of the chunks of a document, ascending, and perhaps some of others. null: they are not known.
+   * @throws the signal's reason
+   */
+  keysOfDocument(
+    document: DocumentRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly keys: BigInt64Array; isCurrent(): boolean } | null>
+}
+
+/** The known state of vector indexes. */
 export interface VectorIndexStates {
   /** One for each knowledge base. */
   states(): readonly VectorIndexState[]
-  /** Of each type, whether it can be made in this process. */
+  /** Whether each type is available in this process. */
   possible(): Readonly<Record<VectorIndexType, IndexPossibility>>
 }
 
 /** The state of a knowledge base while it lasts. */
 export interface WatchedState {
   readonly knowledgeBase: KnowledgeBase
-  /** Equal where nothing was committed in between. */
+  /** Equal if nothing was committed in between. */
   readonly number: number
-  /** False once a later one may be visible to a transaction that begins. */
+  /** False once a later one may be visible to a new transaction. */
   isCurrent(): boolean
 }
 
-/** Tells what a transaction sees that begins now. */
+/** The state that a transaction starting now would see. */
 export interface CommittedStates {
-  /** Resolves when no write of it is being committed. @returns null where it is gone */
+  /** Resolves when none of its writes is being committed. @returns null if it is gone */
   watch(kb: Pick<KnowledgeBase, 'id'>): Promise<WatchedState | null>
-  /** The knowledge base as it was committed last; undefined where it is gone. */
+  /** The last committed state of the knowledge base; undefined if it is gone. */
   current(kb: Pick<KnowledgeBase, 'id'>): KnowledgeBase | undefined
   /** Whether a write of it is being committed. */
   isCommitting(kb: Pick<KnowledgeBase, 'id'>): boolean
 }
 
-/** Maps of knowledge bases: their chunks as points in two dimensions, those beside each other whose vectors are near. */
+/** Maps of knowledge bases: their chunks as points in two dimensions, near each other if their vectors are. */
 
 /** Coordinates go from 0 to this, the same distance for both. */
 export const MAP_SIDE = 65_535
@@ -167,23 +181,23 @@ interface NamedRegion {
   readonly x: number
   readonly y: number
   readonly pointCount: number
-  /** That tell it from the others, the best first. */
+  /** Words that distinguish it from the others, best first. */
   readonly words: readonly string[]
 }
 
 export interface ChunkMap {
   /** Equal where every point is the same. */
   readonly version: string
-  /** Of the knowledge base. */
+  /** The revision of the knowledge base. */
   readonly revision: number
-  /** Of all chunks, of which a very large knowledge base shows some. */
+  /** The number of all chunks; a very large knowledge base shows a sample. */
   readonly chunkCount: number
   readonly seconds: number
-  /** Of the chunks, rising: the points in their order. */
+  /** The keys of the chunks, ascending, in the order of the points. */
   readonly keys: BigInt64Array
   readonly x: Uint16Array
   readonly y: Uint16Array
-  /** Of each point, the index of its region at the last level. */
+  /** The index of each point's region at the last level. */
   readonly regionOf: Uint16Array
   readonly regions: readonly NamedRegion[]
 }
@@ -192,7 +206,7 @@ export const MAP_STAGES = ['waiting', 'reading', 'neighbours', 'layout', 'labels
 
 export interface MapProgress {
   readonly stage: (typeof MAP_STAGES)[number]
-  /** Of the whole way, 0 to 1. */
+  /** The share done, 0 to 1. */
   readonly share: number
 }
 
@@ -201,7 +215,7 @@ export interface MapState {
   readonly map: ChunkMap | null
   /** False: documents were stored or deleted since, or another model embedded them. */
   readonly isCurrent: boolean
-  /** Of the one that is being computed; null: none is. */
+  /** For the map being computed; null: none. */
   readonly progress: MapProgress | null
   /** Why the last one could not be computed. */
   readonly failure: string | null
@@ -213,6 +227,6 @@ export interface MapAsking {
 }
 
 export interface ChunkMaps {
-  /** At once. Where there is none of this revision, one begins to be computed. */
+  /** At once. If there is no map of this revision, computing it starts. */
   stateOf(kb: KnowledgeBase, asking?: MapAsking): Promise<MapState>
 }

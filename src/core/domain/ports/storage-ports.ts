@@ -60,7 +60,7 @@ export interface KnowledgeBaseStorages {
   definitionOf(place: StoragePlace): Promise<string>
   /** Removes the tables of an owner. Nothing happens for a knowledge base that is stored here. @throws AppError `source_failed` */
   drop(kb: KnowledgeBase): Promise<void>
-  /** Removes tables that no knowledge base has come to use. */
+  /** Removes tables that no knowledge base uses. */
   remove(place: StoragePlace): Promise<void>
   /**
    * Brings what is here up to what its place holds. Costs nothing for one that is stored here.

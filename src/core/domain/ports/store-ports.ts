@@ -1,5 +1,5 @@
 /**
- * What the use cases need of the store. Every method that takes a signal stops within a second of its abort and throws its
+ * The use cases' requirements on the store. Every method with a signal stops within a second of its abort and throws its
  * reason.
  */
 
@@ -42,7 +42,7 @@ export interface Catalog {
   alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
   /** Replaces those of the crawl before. Nothing happens where the knowledge base is gone. */
   keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
-  /** True where no chunk is stored. @throws AppError `knowledge_base_not_found` */
+  /** True without stored chunks. @throws AppError `knowledge_base_not_found` */
   isEmpty(kb: KnowledgeBase): Promise<boolean>
   /** Definition, chunks and vectors go in one transaction. */
   dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
@@ -50,7 +50,7 @@ export interface Catalog {
   createAgent(draft: AgentDraft): Promise<Agent>
   /**
    * A `null` clears, a missing field stays.
-   * @param check sees the agent as it is stored just before; nothing changes where it throws
+   * @param check sees the stored agent just before the change; if it throws, nothing changes
    * @throws AppError `agent_exists`
    */
   alterAgent(agent: Agent, changes: AgentChanges, check?: (stored: Agent) => void): Promise<Agent>
@@ -64,7 +64,7 @@ export interface Catalog {
   dropView(view: View): Promise<void>
 }
 
-/** Databases elsewhere, in the catalog. Nothing connects. Their reads come from the catalog's snapshot. */
+/** Remote databases in the catalog. Nothing connects. They are read from the catalog's snapshot. */
 export interface DataSourceCatalog {
   /**
    * With `orReplace` a data source of that name gets the new definition and stays the one that it is.
@@ -85,7 +85,7 @@ export interface DataSourceCatalog {
 
 export type WriteOutcome =
   | { readonly kind: 'stored' }
-  /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
+  /** A stored vector to be reused is gone: another insert replaced its document meanwhile. */
   | { readonly kind: 'stale' }
 
 /** The vectors of a knowledge base's next embedding model, until it takes over. */
@@ -99,13 +99,12 @@ export interface ReembeddingStore {
     from: { readonly afterKey: bigint; readonly limit: number },
   ): Promise<MissingVectors>
   /**
-   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: where that is another one by now, nothing
-   * is stored.
+   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: if that has changed, nothing is stored.
    * @returns whether they are stored
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a vector without a direction
    */
   append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean>
-  /** The next model and its vectors take over, in one transaction, where no chunk is without one. */
+  /** The next model and its vectors take over, in one transaction, if every chunk has a vector. */
   switchOver(kb: KnowledgeBase): Promise<SwitchOutcome>
 }
 
@@ -131,9 +130,9 @@ export interface DocumentStore {
   checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void>
   /**
    * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
-   * @param mark of the job that stores them: how far it is with them, in the same transaction
+   * @param mark the job's progress, stored in the same transaction
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
-   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
+   * `knowledge_base_not_found` after a drop, `storage_full`, `SupersededVectors`
    */
   replaceDocuments(
     kb: KnowledgeBase,
@@ -159,7 +158,7 @@ export interface CutCounts {
 
 /** The stored truth of knowledge bases. */
 export interface ChunkStore extends DocumentStore {
-  /** What is embedded before those of the chunks that have something, by their keys. */
+  /** The texts embedded before the chunks that have one, by key. */
   contextsOf(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>
   /** @throws AppError `knowledge_base_not_found` */
   cutCounts(kb: KnowledgeBase): Promise<CutCounts>
@@ -213,7 +212,7 @@ export interface TableStore {
   /** Makes an empty table. @throws AppError `relation_exists`, `sql_…` for what DuckDB refuses */
   defineTable(target: NewEmptyTable): Promise<ProjectTable>
   /**
-   * Adds the rows of a guarded SELECT to the table of that name, by the names of its columns; makes it where there is none.
+   * Adds the rows of a guarded SELECT to the table of that name, by column names; creates it if missing.
    * @throws AppError `invalid_request` for a column that the table does not have, those of `createTable`
    */
   appendRows(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
@@ -221,7 +220,7 @@ export interface TableStore {
   writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows>
   /** Removes all rows. @returns how many @throws AppError `table_not_found` */
   truncateTable(table: ProjectTable): Promise<number>
-  /** SQL for the values that the columns have where none is given, by the names of the columns. */
+  /** SQL for the default values of columns, by name. */
   defaultsOf(table: ProjectTable): Promise<ReadonlyMap<string, string>>
   /**
    * @param change guarded, as it follows `ALTER TABLE name`
@@ -281,8 +280,8 @@ export interface IncomingFile {
 export interface IncomingFolder {
   readonly path: string
   /**
-   * Writes what comes as a file of its own.
-   * @param sizeBytes what was announced: room for it is looked for first
+   * Writes incoming bytes to a new file.
+   * @param sizeBytes the announced size: free space is checked first
    * @throws AppError `storage_full`; what `pieces` throws
    */
   write(pieces: AsyncIterable<Uint8Array>, sizeBytes?: number): Promise<IncomingFile>
@@ -292,7 +291,7 @@ export interface IncomingFolder {
 export interface FileBytes {
   /** A folder for what one request sends. It is gone afterwards. */
   withFolder<T>(use: (folder: IncomingFolder) => Promise<T>): Promise<T>
-  /** @throws AppError `file_not_found` where they were not kept */
+  /** @throws AppError `file_not_found` if they were not kept */
   contentOf(file: UploadedFile): Promise<IncomingFile>
 }
 
@@ -301,13 +300,13 @@ export interface NewFile
     UploadedFile,
     'name' | 'originalName' | 'format' | 'recognized' | 'warnings' | 'contentType' | 'sourceUrl'
   > {
-  /** Its bytes, which are kept; null: it was made by a statement. */
+  /** Its stored bytes; null: a statement made it. */
   readonly content: IncomingFile | null
   /** A file of that name gives way, in the same transaction. */
   readonly replaces: boolean
 }
 
-/** A file made of a SELECT's rows. */
+/** A file from the rows of a SELECT. */
 export interface NewSelectedFile {
   readonly name: string
   readonly select: BoundSql
@@ -320,7 +319,7 @@ export interface FileStore {
   /** Called before a file becomes a table. @throws AppError `storage_full` if the disk has too little space */
   checkSpace(wantedBytes: number): void
   /**
-   * Stores tables that were read elsewhere; their Parquet files are taken away.
+   * Stores tables read by another process; their Parquet files are moved away.
    * @throws AppError `file_unreadable` for a table that its file does not hold, `file_exists`
    */
   importTables(
@@ -336,7 +335,7 @@ export interface FileStore {
   importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>
 }
 
-/** Copies of everything that is stored. A backup goes on when the client that asked for it leaves. */
+/** Copies of all data. A backup continues if its client leaves. */
 export interface BackupStore {
   /**
    * Makes one, as of one moment, while others read and write.
@@ -350,7 +349,7 @@ export interface BackupStore {
 /** What deleted rows take is given back in the background; this does it at once. */
 export interface StorageUpkeep {
   /**
-   * Gives back what deleted rows take, and the free end of the file. Readers go on meanwhile, writers wait.
+   * Reclaims the space of deleted rows, and the free end of the file. Readers continue, writers wait.
    * @param scope null: everything
    */
   vacuum(scope: VacuumScope | null, signal: AbortSignal): Promise<VacuumReport>
@@ -360,7 +359,7 @@ export type VacuumScope =
   | { readonly kind: 'knowledge_base' | 'table'; readonly id: number; readonly projectId: number }
   | { readonly kind: 'file'; readonly id: number }
 
-/** What a compaction did to the database file and its log. */
+/** The effect of a compaction on the database file and its log. */
 export interface VacuumReport {
   readonly bytesBefore: number
   readonly bytesAfter: number

@@ -1,6 +1,7 @@
-/** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
+/** The interface between the built-in agent's halves: one cuts passages into units, the other ranks them. */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
-import type { Span } from './sentence-spans.ts'
+import type { Answerability } from '../../../core/domain/ports/model-ports.ts'
+import type { Span } from '../../../core/text/sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
@@ -8,8 +9,10 @@ export interface Passage {
   readonly knowledgeBase?: string
   readonly chunkId: string
   readonly text: string
-  /** 0 where the search told none. */
+  /** 0 if the search gave none. */
   readonly relevance: number
+  /** Its vector's cosine with the question's; missing where it was not compared. */
+  readonly cosine?: number
   /** Empty where it is not known. */
   readonly documentId: string
   /** The headings of the document above the chunk, outermost first; empty: none are known. */
@@ -46,9 +49,9 @@ export interface AnswerUnit {
   /** Its position in the passage's text. */
   readonly start: number
   readonly end: number
-  /** What it must be read with: its heading, the header of its table, the lead of its list. Empty: it stands alone. */
+  /** Its necessary context: its heading, the header of its table, the lead of its list. Empty: it needs none. */
   readonly setting: string
-  /** Fewer than three words, or the rest of a sentence that begins before the passage. */
+  /** Fewer than three words, or the rest of a sentence that starts before the passage. */
   readonly isFragment: boolean
   /** Its position in the text that was read together, for quoting it. */
   readonly site: UnitSite
@@ -59,7 +62,7 @@ export interface UnitSite {
   /** The unit in the stretch. */
   readonly span: Span
   readonly kind: 'sentence' | 'item' | 'list' | 'row' | 'code'
-  /** What is quoted before it: the sentence that leads to it, the header of its table, the name of its option. */
+  /** Quoted before it: the sentence that introduces it, the header of its table, the name of its option. */
   readonly lead: Span | null
   /** How far a quote may reach: the paragraph or item that the unit is of. */
   readonly from: number
@@ -76,10 +79,8 @@ export interface RankedUnit extends AnswerUnit {
   readonly hasWords: boolean
 }
 
-/** The units of a question's passages by how well they answer it. */
-export interface Ranking {
+/** The units of a question's passages by how well they answer it, and whether the best one does. */
+export interface Ranking extends Answerability {
   /** The best first; the same words only once. */
   readonly units: readonly RankedUnit[]
-  /** Whether anything here is about what was asked. */
-  readonly isRelevant: boolean
 }

@@ -9,7 +9,7 @@ export interface ObservedCall {
 }
 
 export interface Conversation {
-  /** What is asked, with what it refers to where it makes no sense alone. */
+  /** The question, with its context if it is not understandable alone. */
   readonly question: string
   /** The calls of this question that have a result. */
   readonly calls: readonly ObservedCall[]
@@ -43,14 +43,14 @@ function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly Ob
 /** Words that refer to something said before. */
 const POINTING_WORDS =
   /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those|there|er|sie|es|ihn|ihm|ihr|dies\w*|davon|dafür|dazu|damit)\b/i
-/** How a question goes on from the one before. */
+/** How a question continues the previous one. */
 const GOES_ON =
   /^(and|but|or|also|then|what about|how about|what if|and what|same for|und|oder|aber|was ist mit|wie ist es mit|y|e|et|¿y)\b|^(а|и|那|还有)/i
 const KEYWORDS_MAX = { pointing: 3, goingOn: 4 } as const
 /** Follow-ups of follow-ups go back this many questions. */
 const TURNS_BACK_MAX = 3
 
-/** The last question; one that goes on from the one before with the words that it leaves out. */
+/** The last question; a follow-up is completed with the omitted words of the previous one. */
 function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): string {
   const last = messages.findLastIndex((message) => message.role === 'user')
   const question = messages[last]?.content ?? ''
@@ -64,7 +64,7 @@ function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): st
   return `${withoutReplaced(earlier, question, answer)} ${question}`
 }
 
-/** Whether a question can only be understood from what was said before: hardly any words of its own. */
+/** Whether a question needs its history: it has hardly any words of its own. */
 function isFollowUp(question: string): boolean {
   const count = new Set(keywords(question.replace(ASKS_ON, ' '))).size
   if (count === 0) return true
@@ -110,8 +110,7 @@ function withoutReplaced(earlier: string, question: string, answer: string): str
 }
 
 /**
- * Control characters have no place in a statement, and a search takes no more than the beginning
- * anyway.
+ * Control characters are not allowed in a statement, and a search reads only the beginning.
  */
 function asQuery(text: string): string {
   const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim()

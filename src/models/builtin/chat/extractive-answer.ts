@@ -1,11 +1,13 @@
+import type { EvidenceLevel } from '../../../core/domain/agents/completion-event.ts'
 import { parseCsv } from '../../../core/domain/csv.ts'
 import { shortened } from '../../../core/short-text.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
+import { bare } from './wanted-form.ts'
 
-/** What was searched for an answer, and what was found. */
+/** The searches for an answer, and their results. */
 export interface Findings {
   readonly question: string
   /** All that was read. */
@@ -13,29 +15,43 @@ export interface Findings {
   readonly ranking: Ranking
   /** All knowledge bases that there are. */
   readonly names: readonly string[]
-  /** Those that were searched. */
+  /** The searched knowledge bases. */
   readonly searched: readonly string[]
   readonly failures: readonly { readonly name: string; readonly message: string }[]
 }
 
-/** One plain sentence, then quotes, each with its source and the id of its chunk; or that there is nothing. */
-export function writtenAnswer(findings: Findings): string {
+export interface WrittenAnswer {
+  readonly text: string
+  readonly evidence: EvidenceLevel
+  /** Quotes that are cited and not part of the text. */
+  readonly further: string
+}
+
+/** One sentence, then the passage that answers, with its source and the id of its chunk; or that there is none. */
+export function writtenAnswer(findings: Findings): WrittenAnswer {
   const { question, ranking, searched, failures } = findings
   const failed = [...Map.groupBy(failures, ({ message }) => message)].map(([message, those]) => {
     return `Searching ${listedBases(those.map(({ name }) => name))} failed: ${message}`
   })
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
-  if (answered.length === 0)
-    return failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
+  if (answered.length === 0) {
+    const text = failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
+    return { text, evidence: 'none', further: '' }
+  }
   const missing = missingNames(question, findings.passages)
-  const isAnswered = ranking.isRelevant && missing.length === 0
-  const quotes = isAnswered ? quotesOf(question, ranking.units) : []
+  const isAnswered = ranking.evidence !== 'none' && missing.length === 0
+  const { shown, further } = isAnswered
+    ? quotesOf(question, ranking.units)
+    : { shown: [], further: [] }
+  const evidence = shown.length === 0 ? 'none' : ranking.evidence
   const where = `${listedBases(answered)}${unsearched(findings)}`
-  const opening =
-    quotes.length === 0
-      ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`
-      : `This is what I found in ${where}:`
-  return [opening, ...quotes, ...failed].join('\n\n')
+  const openings: Readonly<Record<EvidenceLevel, string>> = {
+    answer: `This is what I found in ${where}:`,
+    closest: `I am not sure that ${where} answers this. The closest passage is:`,
+    none: `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`,
+  }
+  const text = [openings[evidence], ...shown, ...failed].join('\n\n')
+  return { text, evidence, further: further.join('\n\n') }
 }
 
 /** Names, as many as are read. */
@@ -62,17 +78,13 @@ function notThere(names: readonly string[]): string {
 const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
-/** The names in a question of which nothing that was found speaks: then it answers something else. */
+/** The names in a question that no passage mentions: such passages answer another question. */
 function missingNames(question: string, passages: readonly Passage[]): readonly string[] {
   const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
   const names = [...question.matchAll(NAMED_THING)].map(
     ([, quoted, plain]) => quoted ?? plain ?? '',
   )
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
-}
-
-function bare(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 function nothingToSearch({ names }: Findings): string {
@@ -104,8 +116,9 @@ const ROWS_SHOWN = 10
 const SHOWN_CELL_CHARS_MAX = 60
 
 /**
- * Says that a statement answers, which, and what it gives. null where it gave nothing: then the question is better searched.
- * @param observation what running it told; null: it was not run
+ * Says that a statement answers, which one, and its result. null if it returned nothing: then the question is better
+ * searched.
+ * @param observation its result; null: it was not run
  */
 export function rowsAnswer(
   { statement, source }: RowAnswer,

@@ -6,18 +6,17 @@ import { parseCsv } from '../../../core/domain/csv.ts'
 import { literal } from '../../../core/domain/identifier.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ObservedCall } from './asked-question.ts'
-import { QUERY_TOOL, quotedName } from './neighbours.ts'
-import { csvIn, failureIn, relevanceIn } from './observed-passages.ts'
+import { csvIn, failureIn, QUERY_TOOL, quotedName, relevanceIn } from './observed-passages.ts'
 
 /** Up to this many are searched at once; of more, the best of them. */
 const SEARCHED_MAX = 5
-/** How the ids of the calls begin that compare, and of those that search. */
+/** The prefixes of the ids of comparing and of searching calls. */
 const COMPARE_ID = 'compare-'
 export const SEARCH_ID = 'search-'
 /** A row each: fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
 const SEARCHES_MAX = 4
-/** Of the question, which is repeated in the statement for each. */
+/** The part of the question that is repeated in the statement for each. */
 const COMPARED_CHARS_MAX = 800
 /** An agent's default steps, those that the search needs, and those for the surrounding text. */
 const STEPS = 10
@@ -26,7 +25,7 @@ const AROUND_STEPS = 2
 
 /** Where a question is searched. */
 export interface Choice {
-  /** What must be known before. */
+  /** The calls that must come first. */
   readonly calls: readonly ToolCall[]
   /** The best first. */
   readonly chosen: readonly string[]
@@ -40,7 +39,7 @@ export interface BaseFailure {
   readonly message: string
 }
 
-/** What the statements told so far. */
+/** The results of the statements so far. */
 interface Known {
   /** By the knowledge bases that they compare. */
   readonly made: ReadonlyMap<string, ObservedCall>
@@ -95,7 +94,7 @@ export function choiceOf(
   }
 }
 
-/** Of one size. */
+/** In groups of equal size. */
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
   const compared = names.slice(0, SEARCHES_MAX * BASES_PER_STATEMENT)
   const count = Math.ceil(compared.length / BASES_PER_STATEMENT)
@@ -104,8 +103,8 @@ function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
 }
 
 /**
- * One that cannot be searched lets the whole statement fail: those that the error names are left out of the next one; where it
- * names none, each half is tried.
+ * One that cannot be searched fails the whole statement: those named in the error are left out of the next one; if none is
+ * named, each half is tried.
  */
 function learn(names: readonly string[], message: string, known: Known): void {
   if (names.length === 0) return

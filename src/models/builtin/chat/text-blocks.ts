@@ -1,4 +1,4 @@
-import { type Span, trimmedSpan } from './sentence-spans.ts'
+import { type Span, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 
 /**
  * Lines of plain text, Markdown or a manual page that belong together. A `term` is a name with its description below it,
@@ -31,7 +31,7 @@ const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
 /** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
-const MARKUP =
+export const MARKUP =
   /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
 /** A line shorter than this was ended on purpose, not by a margin. */
 const WRAPPED_CHARS_MIN = 50
@@ -147,7 +147,7 @@ class BlockReader {
     return true
   }
 
-  /** With the lines that continue it, also after a blank one where they are indented. */
+  /** With its continuation lines, also after a blank line if they are indented. */
   #item(): boolean {
     const match = ITEM.exec(this.#line().text)
     if (match === null) return false
@@ -283,12 +283,12 @@ export function plainTitle(text: string): string {
     .trim()
 }
 
-/** Whether there are words beside markup. */
+/** Whether there are words besides markup. */
 function isReadable(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(text.replace(MARKUP, ' '))
 }
 
-/** `> ` of a Markdown quote, and tags that begin or end a paragraph. */
+/** `> ` of a Markdown quote, and tags that open or close a paragraph. */
 function withoutQuoteMark(text: string, { start, end }: Span): Span {
   const part = text.slice(start, end)
   const before =
@@ -298,8 +298,8 @@ function withoutQuoteMark(text: string, { start, end }: Span): Span {
 }
 
 /**
- * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a closing one. Only opening
- * ones name a language, and they take turns; where none does, the side that is less like prose is the code.
+ * Whether a text was cut from a document in the middle of fenced code: then its first fence is a closing one. Only opening
+ * ones name a language, and they alternate; without a language, the side less like prose is the code.
  */
 function startsInCode(lines: readonly string[]): boolean {
   const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
@@ -320,7 +320,7 @@ function codeShare(lines: readonly string[]): number {
 const PROSE =
   /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#+|\d+[.)])\s/u
 
-/** Of the lines that are not empty; nothing is all prose. */
+/** Of the non-empty lines; empty text counts as prose. */
 function proseShare(lines: readonly string[]): number {
   const written = lines.filter((line) => line.trim() !== '')
   if (written.length === 0) return 1

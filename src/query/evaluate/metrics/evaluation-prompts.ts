@@ -1,10 +1,10 @@
 import { parsedJson } from '../../../core/json.ts'
 
-/** What a chat model is asked for an evaluation, and how its replies are read. */
+/** An evaluation's prompt to a chat model, and how its reply is read. */
 export interface EvaluationPrompt<T> {
   readonly system: string
   readonly user: string
-  /** null: the reply is not what was asked for. */
+  /** null: the reply has another form. */
   read(reply: string): T | null
 }
 
@@ -68,7 +68,7 @@ export interface JudgedAnswer {
   readonly quotes: readonly string[]
 }
 
-/** What a model says of an answer. */
+/** A model's judgment of an answer. */
 export interface AnswerJudgment {
   /** In [0, 1]. */
   readonly score: number

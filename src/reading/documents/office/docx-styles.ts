@@ -1,6 +1,6 @@
 import { attribute, child, elementsOf, type XmlElement } from '../../xml-tree.ts'
 
-/** What the style of a paragraph says about it, with all that it is based on. */
+/** The properties of a paragraph's style, with those it is based on. */
 interface ParagraphStyle {
   /** 1 to 9; null: no heading. */
   readonly level: number | null
@@ -17,7 +17,7 @@ interface Numbering {
   readonly level: number | null
 }
 
-const PLAIN: ParagraphStyle = {
+const PLAIN_PARAGRAPH: ParagraphStyle = {
   level: null,
   isTitle: false,
   isCode: false,
@@ -44,11 +44,11 @@ export class DocxStyles {
   }
 
   of(id: string | undefined): ParagraphStyle {
-    if (id === undefined) return PLAIN
+    if (id === undefined) return PLAIN_PARAGRAPH
     const known = this.#known.get(id)
     if (known !== undefined) return known
     // Set first: a style may be based on itself.
-    this.#known.set(id, PLAIN)
+    this.#known.set(id, PLAIN_PARAGRAPH)
     const style = this.#resolved(id)
     this.#known.set(id, style)
     return style
@@ -98,7 +98,7 @@ export class DocxNumbering {
   readonly #abstracts: ReadonlyMap<string, XmlElement>
   readonly #lists: ReadonlyMap<string, XmlElement>
   readonly #levels = new Map<string, readonly (ListLevel | undefined)[]>()
-  /** By abstract list: lists made from one go on counting. */
+  /** By abstract list: lists based on one continue counting. */
   readonly #counters = new Map<string, number[]>()
   readonly #restarted = new Set<string>()
 
@@ -204,7 +204,7 @@ export function formatted(number: number, format: string): string {
   return format === 'decimalZero' ? String(number).padStart(2, '0') : String(number)
 }
 
-/** Word goes on with `aa`, `bb`. */
+/** Word continues with `aa`, `bb`. */
 function letters(number: number): string {
   const letter = String.fromCharCode(97 + ((number - 1) % 26))
   return letter.repeat(Math.min(Math.ceil(number / 26), 10))

@@ -1,4 +1,4 @@
-/** Words of a document: they tell whether a hyphen at the end of a line belongs to the word. */
+/** The words of a document: they decide whether a hyphen at the end of a line belongs to the word. */
 export class Vocabulary {
   readonly #words = new Set<string>()
   /** Words that appear somewhere without a capital: parts of German nouns do not. */
@@ -10,7 +10,7 @@ export class Vocabulary {
   add(line: string): void {
     // The last word of a line may be half a word.
     const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
-    for (const [word] of line.slice(0, end).matchAll(WORDS)) {
+    for (const [word] of line.slice(0, end).matchAll(WORDS_OF_LINE)) {
       if (this.#words.size >= WORDS_MAX) return
       const small = word.toLowerCase()
       this.#words.add(small)
@@ -26,7 +26,7 @@ export class Vocabulary {
     return this.#words.has(word.toLowerCase())
   }
 
-  /** Two words of the document that make a compound, as a name does or as they do elsewhere. */
+  /** Two words that form a compound, as in a name or in another place of the document. */
   areParts(first: string, last: string): boolean {
     if (first.length < PART_MIN || last.length < PART_MIN) return false
     if (!this.has(first) || !this.#small.has(last)) return false
@@ -61,7 +61,7 @@ function keepsHyphen(stem: string, start: string, vocabulary: Vocabulary): boole
   if (/^[\p{Lu}\p{N}]/u.test(start) || /\p{N}$/u.test(stem)) return true
   if (vocabulary.has(`${stem}-${start}`)) return true
   if (vocabulary.has(stem + start)) return false
-  // Both halves are words of their own, and together they are none: a compound.
+  // Both halves are words, but not together: a compound.
   const last = stem.split('-').at(-1) ?? stem
   if (stem.includes('-')) return vocabulary.has(last) && vocabulary.has(start)
   return vocabulary.areParts(stem, start)
@@ -73,7 +73,7 @@ export function withoutSoftHyphens(text: string): string {
 
 const WORDS_MAX = 500_000
 const PART_MIN = 3
-const WORDS = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
+const WORDS_OF_LINE = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
 const FIRST_WORD = /^[\p{L}\p{N}]+/u
 const LAST_HYPHENED = /([\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*)([-\u00ad\u2010])$/u
 const NO_SPACES = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]/

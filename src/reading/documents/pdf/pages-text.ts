@@ -25,19 +25,17 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
   }
 }
 
-export interface PagesText {
-  readonly content: string
-  /** Where each page begins in it. */
-  readonly starts: readonly number[]
-  /** What the first page shows as such. */
-  readonly title: string | null
-}
-
 /** The text of all pages as Markdown. */
 export function pagesText(
   pages: readonly PagePieces[],
   outline: readonly OutlineEntry[],
-): PagesText {
+): {
+  readonly content: string
+  /** The start of each page in it. */
+  readonly starts: readonly number[]
+  /** The title shown on the first page. */
+  readonly title: string | null
+} {
   const bodySize = usualSize(pages)
   const upright = pages.map(({ directions }) => ({ fragments: directions[0] ?? [] }))
   const running = runningPieces(upright, bodySize)
@@ -68,18 +66,18 @@ export function pagesText(
         ? found.flatMap((one) => blocksOf(one, around))
         : [{ kind: 'text', text: scan }]
     writing.addPage(own)
-    if (pageIndex === 0) title = titleOf(own, bodySize)
+    if (pageIndex === 0) title = titleAmong(own, bodySize)
   }
   return { content: writing.content, starts: writing.starts, title }
 }
 
 /** The heading in the largest type, if there is but one of them. */
-function titleOf(blocks: readonly Block[], bodySize: number): string | null {
+function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
   const [first] = blocks
-  // Papers begin with it in the type of the text.
+  // Papers start with it in the text's type.
   if (found.length === 0 && first?.kind === 'heading') found.push(first)
   const [only] = found
   const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''
@@ -90,7 +88,7 @@ function titleOf(blocks: readonly Block[], bodySize: number): string | null {
 const TITLE_SIZE = 1.2
 const TITLE_CHARS_MAX = 150
 
-/** Of the type in which most of the text is. */
+/** The size of most of the text. */
 function usualSize(pages: readonly PagePieces[]): number {
   const counts = new Map<number, number>()
   for (const { directions } of pages) {

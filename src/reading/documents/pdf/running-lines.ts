@@ -1,6 +1,6 @@
 import type { Fragment } from './page/fragments.ts'
 
-/** What is looked at of a page. */
+/** The examined parts of a page. */
 export interface PagePieces {
   readonly fragments: readonly Fragment[]
 }
@@ -58,15 +58,15 @@ function edgeRows(fragments: readonly Fragment[]): Edges {
   // A page with few lines has no body that they could surround.
   const count = Math.min(ROWS_LOOKED_AT, Math.floor(rows.length / 2))
   return {
-    upper: rows.slice(0, count).map(rowOf),
+    upper: rows.slice(0, count).map(lineRow),
     lower: rows
       .slice(rows.length - count)
-      .map(rowOf)
+      .map(lineRow)
       .reverse(),
   }
 }
 
-function rowOf(found: readonly Fragment[]): Row {
+function lineRow(found: readonly Fragment[]): Row {
   const pieces = [...found].sort((a, b) => a.x0 - b.x0)
   return {
     pieces,
@@ -77,22 +77,22 @@ function rowOf(found: readonly Fragment[]): Row {
 }
 
 /** The same words, numbers aside, at the same height. */
-function keyOf({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
-  return `${Math.round(baseline / HEIGHT_STEP)} ${wordsOf(text)}`
+function lineKey({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
+  return `${Math.round(baseline / HEIGHT_STEP)} ${lineWords(text)}`
 }
 
-function wordsOf(text: string): string {
+function lineWords(text: string): string {
   return text
     .toLowerCase()
     .replace(/\p{Nd}+/gu, '#')
     .replace(/^[ivxlcdm]+$|(?<=^page )[ivxlcdm]+$/, '#')
 }
 
-/** The whole row, or one side of it: the chapter, beside the section that only this page has. */
+/** The whole row, or one side of it: the chapter, next to a section that only this page has. */
 function isKnown(row: Row, known: ReadonlySet<string>): boolean {
-  if (known.has(keyOf(row))) return true
+  if (known.has(lineKey(row))) return true
   return (
-    row.pieces.length > 1 && row.pieces.some((piece) => isLong(piece) && known.has(keyOf(piece)))
+    row.pieces.length > 1 && row.pieces.some((piece) => isLong(piece) && known.has(lineKey(piece)))
   )
 }
 
@@ -109,11 +109,11 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
         : [],
     )
     for (const row of [...outermost, ...sides]) {
-      // A table has no text of its own.
+      // A table has no text.
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
       // A neighbour's height differs by a rounding.
       for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
-        const key = keyOf({ ...row, baseline: row.baseline + shift })
+        const key = lineKey({ ...row, baseline: row.baseline + shift })
         const isLarge = row.size > bodySize * 1.15
         counts.set(key, (counts.get(key) ?? 0) + (isLarge ? 0.5 : 1))
       }
@@ -180,7 +180,8 @@ function numberedRows(
     // The page number on a chapter's first page has another position.
     if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
     const isNumbered = isCounted || ROMAN.test(row.text)
-    // The name of a chapter alone, on fewer pages than tell it from text: as large as other headers, and apart from the text.
+    // The name of a chapter alone, on too few pages to be distinguished by repetition: as large as other headers, and apart
+    // from the text.
     const next = outermost[(removed[page]?.length ?? 0) + 1]
     const isApart =
       usual(sizes, Math.round(row.size)) &&
@@ -200,7 +201,7 @@ function count(counts: Map<number, number>, value: number): void {
   counts.set(value, (counts.get(value) ?? 0) + 1)
 }
 
-/** The number of a page before the text begins. */
+/** A page number before the text starts. */
 const ROMAN = /^[ivxl]{1,6} \p{L}|\p{L} [ivxl]{1,6}$/u
 const SIDE_LETTERS_MIN = 8
 const ROWS_LOOKED_AT = 3

@@ -12,7 +12,7 @@ export interface SheetPart {
 
 const STRINGS_CHARS_MAX = 200_000_000
 
-/** The sheets of an XLSX or XLSM, each read when it is wanted. */
+/** The sheets of an XLSX or XLSM, each read on demand. */
 export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]> {
   const workbookPath = await mainPart(parts)
   const folder = workbookPath.slice(0, workbookPath.lastIndexOf('/') + 1)
@@ -41,7 +41,7 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
   let strings: Promise<readonly string[]> | null = null
   return found.flatMap(({ name, id, isHidden }): SheetPart[] => {
     const relation = relations.get(id)
-    // Charts have sheets of their own.
+    // Charts have separate sheets.
     if (relation === undefined || !relation.type.endsWith('/worksheet')) return []
     const read = async (table: SheetTable): Promise<void> => {
       strings ??=

@@ -23,7 +23,7 @@ export interface CellFormat {
   readonly isExact: boolean
   /** Around the text of a date. */
   readonly quote: string
-  /** Writes the text that lies there, as UTF-8. */
+  /** Writes the text at that position, as UTF-8. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
   /** The text of any other value: what the format writes for it. */
   other(value: ResultValue): string
@@ -35,7 +35,7 @@ export interface CellColumn {
   write(row: number, out: ByteBuffer): void
 }
 
-/** Whether its texts are copied as they lie in memory. */
+/** Whether its texts are copied directly from memory. */
 export function isText({ typeId, alias }: DuckDBType): boolean {
   return typeId === DuckDBTypeId.VARCHAR && alias === undefined
 }
@@ -213,7 +213,7 @@ class TextColumn implements CellColumn {
 
 const encoder = new TextEncoder()
 
-/** Of texts that are mostly short and ASCII. */
+/** For texts that are mostly short and ASCII. */
 export function written(out: ByteBuffer, text: string): true {
   const { length } = text
   out.reserve(length * 3)

@@ -14,7 +14,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
-import { shownProject } from '../../components/numbers.ts'
+import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
@@ -158,24 +158,26 @@ function Tables({ of: database }: { readonly of: string }) {
         <>
           <ul class="add-files" aria-label={`Tables of ${database}`}>
             {items.map(({ name }) => (
-              <li key={name} class="row">
-                <a
-                  class="grow"
-                  dir="auto"
-                  href={addressOf.statement(
-                    `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+              <li key={name}>
+                <div class="row">
+                  <a
+                    class="grow"
+                    dir="auto"
+                    href={addressOf.statement(
+                      `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+                    )}
+                  >
+                    {name}
+                  </a>
+                  {may('write') && (
+                    <Button
+                      look="small"
+                      label="Sync into a knowledge base"
+                      aria-label={`Sync ${name} into a knowledge base`}
+                      onClick={() => setSynced(name)}
+                    />
                   )}
-                >
-                  {name}
-                </a>
-                {may('write') && (
-                  <Button
-                    look="small"
-                    label="Sync into a knowledge base"
-                    aria-label={`Sync ${name} into a knowledge base`}
-                    onClick={() => setSynced(name)}
-                  />
-                )}
+                </div>
               </li>
             ))}
           </ul>
@@ -205,13 +207,7 @@ function SyncTable({ database, table, onClose }: SyncTableProps) {
   )
   const columns = (details.data?.columns ?? []).map(({ name }) => name)
   const text = typed.text || columns.find((name) => name !== typed.id) || ''
-  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
-    return knowledgeBases.map(({ name }) => ({
-      project,
-      name,
-      key: JSON.stringify([project, name]),
-    }))
-  })
+  const { places, options } = knowledgeBaseChoices()
   const sync = async () => {
     const project = projects.value?.[0]?.name ?? DEFAULT_PROJECT
     const place = places.find(({ key }) => key === into) ?? { project, name: typed.name.trim() }
@@ -236,12 +232,7 @@ function SyncTable({ database, table, onClose }: SyncTableProps) {
         label="Knowledge base"
         value={into}
         onChoose={setInto}
-        options={[
-          [NEW, 'A new one'],
-          ...places.map(({ project, name, key }) => {
-            return [key, `${name} (${shownProject(project)})`] as const
-          }),
-        ]}
+        options={[[NEW, 'A new one'], ...options]}
       />
       {into === NEW && (
         <>

@@ -5,7 +5,7 @@ import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
-import { counted } from '../../components/numbers.ts'
+import { counted, shownProject } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
@@ -183,7 +183,7 @@ function DataFields({ draft, onChange }: DataFieldsProps) {
         <ul class="row agent-picked" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
           {picked.map(({ name, field }) => (
             <li key={`${field} ${name}`} class={`badge ${isMissing(name) ? 'warn' : 'accent'}`}>
-              <bdi>{name}</bdi>
+              <bdi>{name.replace(/^mindsdb\./, 'default.')}</bdi>
               {isMissing(name) && ' is not there'}
               <Button
                 look="quiet icon-only small"
@@ -292,7 +292,8 @@ export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupPr
             <label class="check">
               <input type="checkbox" checked={hasAll} onChange={() => toggle(all)} />
               <span>
-                All of <bdi>{schema}</bdi> <span class="small quiet">and what is added later</span>
+                All of <bdi>{shownProject(schema)}</bdi>{' '}
+                <span class="small quiet">and what is added later</span>
               </span>
             </label>
             {members.map((choice) => {
@@ -305,7 +306,7 @@ export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupPr
                     disabled={hasAll}
                     onChange={() => toggle(name)}
                   />
-                  <span dir="auto">{name}</span>
+                  <span dir="auto">{choice.name}</span>
                   {choice.kind !== '' && <span class="small quiet">{choice.kind}</span>}
                 </label>
               )

@@ -9,7 +9,7 @@ import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
-import { counted, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
+import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
@@ -96,10 +96,11 @@ interface AgentSelectProps {
 function AgentSelect({ project, name, query }: AgentSelectProps) {
   const { route } = useLocation()
   const known = (projects.value ?? []).flatMap((one) => {
-    return one.agents.map((agent) => `${one.name}.${agent.name}`)
+    return one.agents.map((agent) => [one.name, agent.name] as const)
   })
   const chosen = project && name ? `${project}.${name}` : ''
-  const names = new Set([...(chosen === '' ? [] : [chosen]), ...known])
+  const named = project && name ? [[project, name] as const, ...known] : known
+  const names = new Map(named.map(([of, agent]) => [`${of}.${agent}`, shownIn(of, agent)]))
   return (
     <SelectField
       label="Agent"
@@ -180,7 +181,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       <a href={addressOf.trace(id)}>{question.slice(0, 200)}</a>
     ),
   },
-  { title: 'Agent', cell: ({ project, agent }) => `${project}.${agent}` },
+  { title: 'Agent', cell: ({ project, agent }) => shownIn(project, agent) },
   {
     title: 'Ended',
     cell: ({ outcome, error_code: code }) => (

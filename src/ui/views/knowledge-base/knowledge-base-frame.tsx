@@ -15,7 +15,7 @@ import { may } from '../../api/session.ts'
 import { Icon } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { useIsMissing } from '../../components/known-name.ts'
-import { counted, shownDuration } from '../../components/numbers.ts'
+import { counted, shownDuration, shownProject } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
@@ -77,7 +77,8 @@ function Missing({ project, name }: KnowledgeBaseName) {
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
       <EmptyState icon="database" title="There is no knowledge base of this name">
         <p class="quiet" dir="auto">
-          {project} has none that is called {name}. It may have been deleted or renamed.
+          {shownProject(project)} has none that is called {name}. It may have been deleted or
+          renamed.
         </p>
         <a
           class="button primary"

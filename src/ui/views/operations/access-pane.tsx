@@ -5,7 +5,7 @@ import { account, loginState, may, mayRunServer } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form, FormDialog, useFields } from '../../components/form/form.tsx'
-import { shownTime } from '../../components/numbers.ts'
+import { shownProjects, shownTime } from '../../components/numbers.ts'
 import {
   Entry,
   Loaded,
@@ -141,7 +141,7 @@ function UserEntry({ of: user, onEdit, onRemoved }: UserEntryProps) {
   return (
     <Entry title={name} beside={beside}>
       <p class="small quiet" dir="auto">
-        {projects === null ? 'All projects' : projects.join(', ')}
+        {shownProjects(projects)}
       </p>
     </Entry>
   )

@@ -9,7 +9,14 @@ import { ConfirmButton, Dialog } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { Check, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
-import { counted, shownAge, shownTime, timeOf } from '../../components/numbers.ts'
+import {
+  counted,
+  shownAge,
+  shownProject,
+  shownProjects,
+  shownTime,
+  timeOf,
+} from '../../components/numbers.ts'
 import { Entry, RecordList, Section } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'
 
@@ -53,7 +60,7 @@ function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked
   const hasEnded = key.expires_at !== null && timeOf(key.expires_at).getTime() <= now
   const limit = key.requests_per_minute
   const about = [
-    key.projects === null ? 'All projects' : key.projects.join(', '),
+    shownProjects(key.projects),
     key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`,
     key.expires_at === null
       ? 'never expires'
@@ -249,7 +256,7 @@ export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
               checked={chosen.includes(name)}
               onCheck={() => onChoose(toggled(chosen, name))}
             >
-              <span dir="auto">{name}</span>
+              <span dir="auto">{shownProject(name)}</span>
               {kind !== '' && <span class="small quiet">{kind}</span>}
             </Check>
           ))}

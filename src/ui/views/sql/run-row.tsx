@@ -1,11 +1,11 @@
 /** What surrounds the editor: parameters, the row that runs a statement, the list of runs, and a failure. */
-import { projects } from '../../api/catalog.ts'
 import { SqlError } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/form/field.tsx'
-import { counted, shownCount, shownDuration, shownProject } from '../../components/numbers.ts'
+import { projectChoices } from '../../components/known-name.ts'
+import { counted, shownCount, shownDuration } from '../../components/numbers.ts'
 import { cancelRuns, type Run, showRun, type TabRuns } from './runs.ts'
 import { SqlActions } from './sql-actions.tsx'
 import { changeTab, type SqlTab } from './sql-tabs.ts'
@@ -185,7 +185,6 @@ interface RunRowProps {
 
 /** Run, project, state, and further actions. */
 export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
-  const names = new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])
   return (
     <div class="row">
       {run?.state === 'running' ? (
@@ -202,9 +201,9 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
           value={tab.project}
           onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
         >
-          {Array.from(names, (name) => (
+          {projectChoices(tab.project).map(([name, words]) => (
             <option key={name} value={name}>
-              {shownProject(name)}
+              {words}
             </option>
           ))}
         </select>

@@ -10,7 +10,7 @@ import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
-import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
+import { counted, shownDuration, shownProject, shownTime } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -117,7 +117,7 @@ function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
   const save = async () => {
     const json = { view: { name, query: sql } }
     await request(path`/api/projects/${project}/views`, { method: 'POST', json })
-    tellDone(`The view ${name} is saved in ${project}`)
+    tellDone(`The view ${name} is saved in ${shownProject(project)}`)
     catalogChanges.value += 1
     void refreshCatalog().catch(() => {})
     onClose()
@@ -199,5 +199,5 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
 function saidOf({ atMs, project, rows, ms }: PastRun): string {
   const at = shownTime(new Date(atMs).toISOString().replace('T', ' '))
   const ended = rows === null ? 'failed or cancelled' : counted(rows, 'row')
-  return `${at} in ${project}, ${ended}, ${shownDuration(ms)}`
+  return `${at} in ${shownProject(project)}, ${ended}, ${shownDuration(ms)}`
 }

@@ -178,28 +178,24 @@ export const BACKUP = t.Object(
 )
 
 /** A source of a knowledge base: which of the fields there are depends on its kind. */
-export const SOURCE_RUN = named(
-  'SourceRun',
-  'One time that a knowledge base was brought into step',
-  {
-    id: t.Integer(),
-    job_id: orNull(t.Integer()),
-    trigger: oneOf(['request', 'schedule', 'change']),
-    state: oneOf(['running', 'done', 'failed', 'cancelled']),
-    started_at: TIME,
-    finished_at: TIME_OR_NULL,
-    duration_ms: orNull(COUNT),
-    added: COUNT,
-    changed: COUNT,
-    unchanged: COUNT,
-    removed: COUNT,
-    failed: COUNT,
-    bytes: COUNT,
-    pages: COUNT,
-    error: orNull(t.String()),
-    errors: t.Array(JOB_ERROR),
-  },
-)
+export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
+  id: t.Integer(),
+  job_id: orNull(t.Integer()),
+  trigger: oneOf(['request', 'schedule', 'change']),
+  state: oneOf(['running', 'done', 'failed', 'cancelled']),
+  started_at: TIME,
+  finished_at: TIME_OR_NULL,
+  duration_ms: orNull(COUNT),
+  added: COUNT,
+  changed: COUNT,
+  unchanged: COUNT,
+  removed: COUNT,
+  failed: COUNT,
+  bytes: COUNT,
+  pages: COUNT,
+  error: orNull(t.String()),
+  errors: t.Array(JOB_ERROR),
+})
 
 /** The settings of a sync; which of them apply depends on the kind of source. */
 export const SOURCE_PARAMETERS = {

@@ -17,7 +17,7 @@ export const TOKEN = t.Object(
   { $id: 'Token', examples: [{ token: 'eyJhbGciOi…' }] },
 )
 
-/** Existing clients expect a body even where there is nothing to say. */
+/** Existing clients expect a body, even an empty one. */
 export const NOTHING = t.Literal('', { description: 'An empty string' })
 
 export const PING = t.Object(

@@ -8,7 +8,7 @@ export interface Fragment {
   readonly top: number
   readonly bottom: number
   readonly baseline: number
-  /** Of most of its characters. */
+  /** The size of most of its characters. */
   readonly size: number
   readonly font: Font
   /** Nearly all of its characters are in type of one width. */
@@ -91,7 +91,7 @@ function continues(run: Run, glyph: Glyph): boolean {
   if (last === undefined) return true
   const gap = glyph.x0 - last.x1
   const isBackwards = last.x0 - glyph.x1
-  // From right to left, a character ends where the one before begins.
+  // From right to left, a character ends where the previous one starts.
   if (gap < 0 && Math.abs(isBackwards) < size * GAP_MAX && !isRaised) return true
   return gap < size * (isRaised ? 0.4 : GAP_MAX) && gap > -size * 0.6
 }
@@ -222,7 +222,7 @@ function isSameType(a: Glyph, b: Glyph): boolean {
   return a.font === b.font && Math.abs(a.size - b.size) < 0.05
 }
 
-/** Bold type is sometimes made by drawing it twice, a little beside. */
+/** Bold type is sometimes made by drawing it twice, slightly shifted. */
 function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
   const seen = new Map<number, Glyph[]>()
   return glyphs.filter((glyph) => {
@@ -247,7 +247,7 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
 
 const LIGATURE_LETTERS_MAX = 4
 const NOTE_CHARS_MIN = 20
-/** Of a font's characters. */
+/** The share in a font's characters. */
 const SPACES_SHARE_MIN = 0.03
 /** In heights of the type: wider gaps part columns and cells. */
 const GAP_MAX = 0.95
@@ -261,7 +261,7 @@ export interface Line extends Fragment {
 }
 
 /** Pieces of one column → its lines from top to bottom. */
-export function linesOf(fragments: readonly Fragment[]): Line[] {
+export function fragmentLines(fragments: readonly Fragment[]): Line[] {
   const sorted = [...fragments].sort((a, b) => a.baseline - b.baseline)
   const lines: Line[] = []
   let cells: Fragment[] = []

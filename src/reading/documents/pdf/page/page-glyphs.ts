@@ -3,7 +3,7 @@ import { type Font, type Glyph, LineDirection } from './fragment-text.ts'
 import { type Drawn, drawnObjects, type PageFrame, pageFrame } from './page-objects.ts'
 import type { PdfFile, Pdfium } from './pdf-file.ts'
 
-/** What a page draws. */
+/** The drawing of a page. */
 export interface PageDrawing extends Drawn {
   readonly width: number
   readonly height: number
@@ -44,7 +44,7 @@ export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
 interface Style {
   readonly font: Font
   readonly size: number
-  /** Of the direction in which it runs, as shown. */
+  /** For the direction in which it runs, as shown. */
   readonly cos: number
   readonly sin: number
   readonly direction: number
@@ -98,7 +98,7 @@ class GlyphReading {
       return ''
     }
     if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return code === 9 ? ' ' : ''
-    // Half a character of the upper planes: the library gives both halves together, so this is a lie.
+    // Half a surrogate pair: the library returns both halves together, so this is wrong.
     if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return ''
     return String.fromCodePoint(code)
   }
@@ -225,7 +225,7 @@ const SYMBOLS = signsByCode(
   'f0b7• f0a7• f076• f0d8• f0fc✓ f06c• f06e• f071• f0e0→ f0e8→ f0ae→ f02d-',
 )
 
-/** Letters of a Korean syllable are drawn one over the other: the vowel and the last consonant have no place of their own. */
+/** Letters of a Korean syllable are drawn over each other: the vowel and last consonant have no width. */
 function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
   return (
     text >= '\u1160' &&
@@ -236,7 +236,7 @@ function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
   )
 }
 
-/** Of a syllable that may go on. */
+/** A syllable that may continue. */
 const LEADING_LETTERS = /[\u1100-\u11ff\uac00-\ud7a3]$/
 
 function isUnknown(code: number): boolean {

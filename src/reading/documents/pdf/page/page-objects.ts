@@ -1,6 +1,6 @@
 import type { Pdfium } from './pdf-file.ts'
 
-/** What a page draws besides characters. */
+/** The drawing of a page without characters. */
 export interface Drawn {
   readonly rules: readonly Rule[]
   readonly imageCount: number

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { crc32, deflateSync } from 'node:zlib'
 import { init, type WrappedPdfiumModule } from '@embedpdf/pdfium'
-import { AppError } from '../../../../core/errors.ts'
+import { unreadable } from '../../../document-format.ts'
 
 /** An open PDF. Close it: its memory is the library's. */
 export class PdfFile {
@@ -31,7 +31,7 @@ export class PdfFile {
     if (document !== 0) return new PdfFile(pdfium, address, document)
     const reason = OPEN_ERRORS[pdfium.calls.FPDF_GetLastError()] ?? 'for an unknown reason'
     pdfium.free(address)
-    throw new AppError('file_unreadable', `The PDF could not be read: ${reason}`)
+    throw unreadable(`The PDF could not be read: ${reason}`)
   }
 
   get pdfium(): Pdfium {
@@ -50,7 +50,7 @@ export class PdfFile {
     return this.#pdfium.calls.FPDF_GetPageCount(this.#document)
   }
 
-  /** `Title`, `Author`, `CreationDate` …; empty where it is not there. */
+  /** `Title`, `Author`, `CreationDate` …; empty if missing. */
   fact(name: string): string {
     const { calls } = this.#pdfium
     return this.#pdfium
@@ -88,7 +88,7 @@ export class PdfFile {
     return pageIndex < 0 ? null : { title, depth, pageIndex }
   }
 
-  /** A page as it is shown, as a grey PNG. @throws Error where it cannot be drawn */
+  /** A page as a grey PNG. @throws Error if it cannot be drawn */
   drawnPage(pageIndex: number, side: number): Uint8Array {
     const { calls } = this.#pdfium
     const page = calls.FPDF_LoadPage(this.#document, pageIndex)
@@ -134,14 +134,16 @@ export interface OutlineEntry {
 const GREY = 1
 const ANNOTATIONS = 1
 
-interface Raster {
-  readonly width: number
-  readonly height: number
-  /** Bytes of a row. */
-  readonly stride: number
-}
-
-function greyPng(pixels: Uint8Array, { width, height, stride }: Raster): Uint8Array {
+function greyPng(
+  pixels: Uint8Array,
+  given: {
+    readonly width: number
+    readonly height: number
+    /** Bytes of a row. */
+    readonly stride: number
+  },
+): Uint8Array {
+  const { width, height, stride } = given
   const rows = new Uint8Array((width + 1) * height)
   for (let y = 0; y < height; y += 1) {
     rows.set(pixels.subarray(y * stride, y * stride + width), y * (width + 1) + 1)
@@ -183,8 +185,7 @@ const OPEN_ERRORS: Readonly<Record<number, string>> = {
 }
 
 /**
- * PDFium in WebAssembly. It lives in a memory of its own, reaches neither files nor the network, and what it does wrong there
- * ends in an exception.
+ * PDFium in WebAssembly. It has separate memory, reaches neither files nor the network, and its faults end in an exception.
  */
 export class Pdfium {
   readonly #library: WrappedPdfiumModule
@@ -204,7 +205,7 @@ export class Pdfium {
     // A view of exactly these bytes: small files come in a buffer that others share.
     const library = await init({
       wasmBinary: new Uint8Array(wasm).buffer,
-      // What it has to say comes as exceptions; our own output is for others.
+      // Its messages come as exceptions; standard output is for other purposes.
       print: () => {},
       printErr: () => {},
     })
@@ -258,7 +259,7 @@ export class Pdfium {
     return this.#library.pdfium.HEAP32[(this.#scratch >> 2) + index] ?? 0
   }
 
-  /** Calls that say how many bytes a UTF-16 text takes, and write it where there is room for it. */
+  /** Calls that return the size of a UTF-16 text in bytes, and write it if it fits. */
   utf16(write: (address: number, bytes: number) => number): string {
     return this.#text(write, (address, bytes) => {
       const view = new Uint8Array(this.#library.pdfium.HEAPU8.buffer, address, bytes)
@@ -298,7 +299,7 @@ interface CharacterCalls {
   FPDFText_GetCharOrigin(text: number, index: number, x: number, y: number): number
 }
 
-/** The library of this process: compiled with the first document, and anew after one that has left it large or broken. */
+/** The library of this process: compiled with the first document, and again after one that has left it large or broken. */
 export class PdfiumKeeper {
   #kept: Pdfium | null = null
 

@@ -66,7 +66,7 @@ function tableFrom(lines: readonly Line[]): Line | null {
       row[column] = `${row[column] ?? ''} ${text}`.trim()
     }
     const before = rows[rows.length - 1]
-    // What has nothing in the first column goes on with the row above.
+    // A row with an empty first column continues the row above.
     const goesOn =
       row[0] === '' && before !== undefined && row.filter((cell) => cell !== '').length < 2
     if (goesOn)
@@ -106,7 +106,7 @@ function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bo
   }
 }
 
-/** Of a list's entry or a numbered heading. */
+/** The marker of a list entry or numbered heading. */
 export const MARKER =
   /^([•◦▪●○■□–—*·‣-]|\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\]|\d+(\.\d+)+\.?)$/i
 const TELLING = /\p{L}{3}|\p{N}{2}|\p{N}[.,]\p{N}|[\u3040-\u9fff\uac00-\ud7af]|\p{N}\s?[%€$]/u
@@ -120,7 +120,7 @@ type Gap = readonly [number, number]
 
 const ANYWHERE: readonly Gap[] = [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]]
 
-/** What is left of the gaps below these cells. */
+/** The gaps that these cells leave open. */
 function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Gap[] {
   let free = [...gaps]
   for (const { x0, x1, size } of cells) {

@@ -14,7 +14,7 @@ export interface AskedStep {
   readonly endedAtMs?: number
 }
 
-export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'evidence' | 'charts' | 'result'>
+export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'statements' | 'charts' | 'result'>
 
 /** `cut`: the connection broke off, and the outcome is unknown. */
 type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'

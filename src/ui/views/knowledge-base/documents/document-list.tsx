@@ -88,9 +88,9 @@ export function DocumentTable({ of, rows, selected, onSelect }: DocumentTablePro
         </>
       ),
     },
-    ...optional('Source', sources),
+    ...optional('Source', sources, 'kb-source'),
     { title: 'Size', look: 'small kb-size', cell: ({ size }) => size },
-    ...optional('Date', dates),
+    ...optional('Date', dates, 'kb-date'),
   ]
   return (
     <>
@@ -115,9 +115,13 @@ export function DocumentTable({ of, rows, selected, onSelect }: DocumentTablePro
 }
 
 /** A column that some rows have a value for. */
-function optional(title: string, values: readonly string[]): readonly TableColumn<Row>[] {
+function optional(
+  title: string,
+  values: readonly string[],
+  look: string,
+): readonly TableColumn<Row>[] {
   if (values.every((value) => value === '')) return []
-  return [{ title, look: 'small', cell: (_, index) => values[index] }]
+  return [{ title, look: `small ${look}`, cell: (_, index) => values[index] }]
 }
 
 function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row): string {

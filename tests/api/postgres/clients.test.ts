@@ -1,0 +1,204 @@
+/** The PostgreSQL port, by node-postgres and psql. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type pg from 'pg'
+import { makeKey } from '../../support/access-keys.ts'
+import {
+  addTeas,
+  int32,
+  message,
+  RawClient,
+  type Served,
+  serve,
+  withClient,
+} from './postgres-fixture.ts'
+
+let open: Served
+let locked: Served
+const LOGIN = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
+
+beforeAll(async () => {
+  ;[open, locked] = await Promise.all([serve(), serve(LOGIN)])
+  await addTeas(open)
+})
+
+afterAll(() => Promise.all([open.stop(), locked.stop()]))
+
+describe('a client of PostgreSQL', () => {
+  test('searches a knowledge base with parameters', async () => {
+    const { rows, fields } = await withClient(open, (client) => {
+      const sql = 'SELECT id, price FROM teas WHERE content = $1 AND price < $2 LIMIT $3'
+      return client.query(sql, ['no caffeine', 8, 1])
+    })
+    expect(rows).toEqual([{ id: '2', price: '5' }])
+    expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([25, 20])
+  })
+
+  test('gets values with their types, and the types of columns that are null', async () => {
+    const sql = `SELECT 1::SMALLINT AS a, 2.50::DECIMAL(5,2) AS b, true AS c, [1, NULL]::INTEGER[] AS d, 'ab'::BLOB AS e,
+      NULL::INTEGER AS f, TIMESTAMPTZ '2026-01-02 03:04:05Z' AS g, {'x': 1} AS h, ['a "b"', 'c,d'] AS i`
+    const { rows, fields } = await withClient(open, (client) => client.query(sql))
+    expect(rows).toEqual([
+      {
+        ...{ a: 1, b: '2.50', c: true, d: [1, null], e: Buffer.from('ab'), f: null },
+        ...{ g: new Date('2026-01-02T03:04:05Z'), h: { x: 1 }, i: ['a "b"', 'c,d'] },
+      },
+    ])
+    expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([
+      21, 1700, 16, 1007, 17, 23, 1184, 114, 1009,
+    ])
+  })
+
+  test('sends values that would end a literal, and they stay values', async () => {
+    const values = ["it's", "' OR 1=1 --", '\\', "\\' OR 1=1 --", 'a\nb', '$1', '']
+    const { rows } = await withClient(open, (client) => {
+      return client.query(
+        `SELECT ${values.map((_, index) => `$${index + 1} AS v${index}`)}`,
+        values,
+      )
+    })
+    expect(Object.values(rows[0])).toEqual(values)
+  })
+
+  test('writes rows of a table outside a transaction, and is refused within one', async () => {
+    await withClient(open, async (client) => {
+      await client.query('CREATE TABLE notes (a INTEGER PRIMARY KEY, b VARCHAR)')
+      expect((await client.query("INSERT INTO notes VALUES (1, 'x'), (2, 'y')")).rowCount).toBe(2)
+      expect((await client.query("UPDATE notes SET b = 'z' WHERE a = 2")).rowCount).toBe(1)
+      await client.query('BEGIN')
+      expect((await client.query('SELECT count(*)::INT AS n FROM notes')).rows).toEqual([{ n: 2 }])
+      const failure = await client.query("INSERT INTO notes VALUES (3, 'q')").catch((e) => e)
+      expect([failure.code, failure.message]).toEqual([
+        '0A000',
+        'A transaction only reads: turn autocommit on for statements that change something',
+      ])
+      const later = await client.query('SELECT 1').catch((e) => e)
+      expect(later.message).toContain('current transaction is aborted')
+      await client.query('ROLLBACK')
+      expect((await client.query('SELECT count(*)::INT AS n FROM notes')).rows).toEqual([{ n: 2 }])
+    })
+  })
+
+  test('reads a failure with its SQLSTATE and place', async () => {
+    await withClient(open, async (client) => {
+      const syntax = await client.query('SELECT * FORM teas').catch((e) => e)
+      expect([syntax.code, syntax.position]).toEqual(['42601', '15'])
+      const name = await client.query('SELECT 1 FROM nowhere').catch((e) => e)
+      expect(name.code).toBe('42P01')
+      const duplicate = await client.query("INSERT INTO notes VALUES (1, 'x')").catch((e) => e)
+      expect(duplicate.code).toBe('23505')
+      expect((await client.query('SELECT 7 AS n')).rows).toEqual([{ n: 7 }])
+    })
+  })
+
+  test('reads a result in portions, by a cursor', async () => {
+    await withClient(open, async (client) => {
+      await client.query('BEGIN')
+      await client.query('DECLARE c CURSOR FOR SELECT i::INT AS i FROM range(5) t(i)')
+      expect((await client.query('FETCH 2 FROM c')).rows).toEqual([{ i: 0 }, { i: 1 }])
+      expect((await client.query('FETCH ALL FROM c')).rows).toHaveLength(3)
+      await client.query('CLOSE c')
+      await client.query('COMMIT')
+    })
+  })
+
+  test('finds tables, columns and keys in the catalog', async () => {
+    await withClient(open, async (client) => {
+      const columns = await client.query(
+        `SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) AS type
+         FROM pg_catalog.pg_attribute a WHERE a.attrelid = 'teas'::regclass AND a.attnum > 0 ORDER BY a.attnum`,
+      )
+      expect(columns.rows.slice(0, 2)).toEqual([
+        { attname: 'id', type: 'text' },
+        { attname: 'chunk_id', type: 'text' },
+      ])
+      const tables = await client.query(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'mindsdb' ORDER BY 1",
+      )
+      expect(tables.rows).toEqual([{ table_name: 'notes' }, { table_name: 'teas' }])
+      const matching = await client.query(
+        "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(te.*)$' COLLATE pg_catalog.default",
+      )
+      expect(matching.rows).toEqual([{ relname: 'teas' }])
+    })
+  })
+
+  test('cancels a statement', async () => {
+    await withClient(open, async (client) => {
+      const { processID, secretKey } = client as unknown as Record<string, number>
+      const sql =
+        'SELECT count(*) FROM range(100000) a, range(10000000) b WHERE hash(a.range + b.range) % 7 = 3'
+      const running = client.query(sql).catch((e) => e)
+      await Bun.sleep(200)
+      const other = await RawClient.open(open.port)
+      other.send(message('', int32(80877102), int32(processID ?? 0), int32(secretKey ?? 0)))
+      await other.closed
+      expect((await running).code).toBe('57014')
+      expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }])
+    })
+  })
+
+  test.skipIf(Bun.which('psql') === null)('psql describes, copies out and copies in', async () => {
+    const psql = async (...commands: readonly string[]) => {
+      const args = commands.flatMap((command) => ['-c', command])
+      const child = Bun.spawn(
+        [
+          'psql',
+          '-X',
+          '-h',
+          '127.0.0.1',
+          '-p',
+          String(open.port),
+          '-U',
+          'eider',
+          '-d',
+          'mindsdb',
+          ...args,
+        ],
+        { stdout: 'pipe', stderr: 'pipe', stdin: new Blob(['5\tfive\n6\t\\N\n']) },
+      )
+      const output = await new Response(child.stdout).text()
+      return output + (await new Response(child.stderr).text())
+    }
+    expect(await psql('\\d notes')).toContain(' a      | integer |           | not null |')
+    expect(await psql('\\d+ teas')).toContain('Searched by meaning')
+    for (const command of ['\\dt', '\\dv', '\\dn', '\\l', '\\du', '\\df abs', '\\di', '\\dp']) {
+      expect([command, await psql(command)]).toEqual([
+        command,
+        expect.not.stringContaining('ERROR'),
+      ])
+    }
+    expect(await psql('COPY notes (a, b) FROM STDIN')).toBe('COPY 2\n')
+    const copied = await psql(
+      'COPY (SELECT * FROM notes WHERE a > 4 ORDER BY a) TO STDOUT (FORMAT csv, HEADER)',
+    )
+    expect(copied).toBe('a,b\n5,five\n6,\n')
+  })
+})
+
+describe('a server with a login', () => {
+  test('takes the password, refuses another, and keeps a key to its scopes', async () => {
+    const ada = { user: 'ada', password: 'secret' }
+    const one = (client: pg.Client) => client.query('SELECT 1 AS n')
+    expect((await withClient(locked, one, ada)).rows).toEqual([{ n: 1 }])
+    const refused = await withClient(locked, one, { user: 'ada', password: 'no' }).catch((e) => e)
+    expect(refused.code).toBe('28P01')
+    const { body } = await locked.t.send('POST', '/api/login', {
+      username: 'ada',
+      password: 'secret',
+    })
+    const admin = { authorization: `Bearer ${Object(body).token}` }
+    const { key, id } = await makeKey(locked.t, ['read'], {}, admin)
+    await withClient(
+      locked,
+      async (client) => {
+        expect((await one(client)).rows).toEqual([{ n: 1 }])
+        const denied = await client.query('CREATE TABLE t (a INT)').catch((e) => e)
+        expect(denied.code).toBe('42501')
+        await locked.t.send('DELETE', `/api/keys/${id}`, undefined, admin)
+        const revoked = await one(client).catch((e) => e)
+        expect(revoked.code).toBe('28000')
+      },
+      { user: 'anyone', password: key },
+    )
+  })
+})

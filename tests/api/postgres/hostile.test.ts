@@ -1,0 +1,99 @@
+/** The attempts to get out of the gates (tests/sql/hostile.sql), sent by way of the PostgreSQL port. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import pg from 'pg'
+import { type Served, serve } from './postgres-fixture.ts'
+
+const SECRET = 'sk-never-to-be-seen-anywhere'
+const ATTEMPTS = (await Bun.file(`${import.meta.dir}/../../sql/hostile.sql`).text())
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('--'))
+  .map((line) => line.slice(line.indexOf(' ') + 1))
+
+/** Answered here: settings of the session, which change nothing else, and PostgreSQL's catalog, which shows the caller's part. */
+const HARMLESS =
+  /^(?:SET|RESET|DEALLOCATE)\b|^SELECT (?:current_setting\('memory_limit'\)|txid_current\(\)|\* FROM (?:pg_catalog\.)?pg_class)$/i
+
+/** What only clients of this port would try: the catalog's database is a DuckDB too. */
+const OF_THE_CATALOG = [
+  "SELECT * FROM pg_class, read_text('/etc/passwd')",
+  "SELECT * FROM pg_class, read_csv('/etc/passwd')",
+  "SELECT * FROM pg_catalog.pg_class, glob('/*')",
+  "SELECT version(), (SELECT content FROM read_text('/etc/passwd'))",
+  "SELECT getenv('HOME'), version()",
+  "SELECT * FROM pg_class, '/etc/passwd.csv'",
+  "SELECT oid FROM pg_class; ATTACH '/x.db'",
+  "COPY (SELECT * FROM pg_class) TO '/x.csv'",
+  "WITH x AS (SELECT oid FROM pg_class) SELECT * FROM x, read_blob('/etc/passwd')",
+  'SELECT * FROM pg_class, duckdb_secrets()',
+  "SELECT pg_read_file('/etc/passwd')",
+  "SELECT lo_import('/etc/passwd') FROM pg_class",
+  "SELECT * FROM pg_class, sniff_csv('/etc/passwd')",
+  'CREATE TABLE pg_catalog.x (a INT)',
+  'INSERT INTO pg_catalog.pg_class (oid) VALUES (1)',
+  'DROP VIEW pg_catalog.pg_class',
+  'DELETE FROM pg_class',
+]
+
+let served: Served
+let client: pg.Client
+beforeAll(async () => {
+  served = await serve()
+  const { t } = served
+  const kbs = '/api/projects/mindsdb/knowledge_bases'
+  const unreachable = { base_url: 'http://127.0.0.1:9/v1', max_retries: 0 }
+  const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET, ...unreachable }
+  await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })
+  const rows = [{ id: 'a', content: 'one', price: 1 }]
+  await t.send('PUT', `${kbs}/kb`, { knowledge_base: { rows } })
+  await t.send('PUT', '/api/files/f', 'a,b\n1,2\n')
+  client = new pg.Client({ host: '127.0.0.1', port: served.port, user: 'x', database: 'mindsdb' })
+  await client.connect()
+  await client.query('CREATE TABLE mine (id INT PRIMARY KEY, s VARCHAR)')
+})
+afterAll(async () => {
+  await client.end()
+  await served.stop()
+})
+
+interface Outcome {
+  readonly text: string
+  /** null: it was answered. */
+  readonly state: string | null
+}
+
+async function outcomeOf(config: pg.QueryConfig | string): Promise<Outcome> {
+  try {
+    const answer = await client.query(config)
+    return { text: JSON.stringify(answer), state: null }
+  } catch (error) {
+    const { code = 'XX000', message } = error as { code?: string; message: string }
+    return { text: message, state: code }
+  }
+}
+
+async function expectUnharmed(): Promise<void> {
+  const { rows } = await client.query('SELECT id, price FROM kb')
+  expect(rows).toEqual([{ id: 'a', price: '1' }])
+  const { rows: tables } = await client.query(
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = 'mindsdb' ORDER BY 1",
+  )
+  expect(tables).toEqual([{ table_name: 'kb' }, { table_name: 'mine' }])
+}
+
+describe('an attempt to get out by way of the PostgreSQL port', () => {
+  for (const sql of [...ATTEMPTS, ...OF_THE_CATALOG]) {
+    test(sql, async () => {
+      const prepared = { text: sql, queryMode: 'extended' } as const
+      // Simple queries may hold several statements.
+      for (const config of /;\s*[^\s;]/.test(sql) ? [prepared] : [prepared, sql]) {
+        const { text, state } = await outcomeOf(config)
+        expect(text).not.toContain('root:')
+        expect(text).not.toContain(SECRET)
+        expect(text).not.toContain('Internal error')
+        if (!HARMLESS.test(sql)) expect([sql, state]).toEqual([sql, expect.any(String)])
+        expect(state).not.toBe('XX000')
+      }
+      await expectUnharmed()
+    })
+  }
+})

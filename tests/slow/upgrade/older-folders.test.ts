@@ -1,0 +1,91 @@
+/** Data folders of earlier versions, packed by `scripts/data-folder.ts` when they were current. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { FOLDERS, type PackedFolder } from '../../../scripts/data-folder.ts'
+import { startServer, whileRunning } from '../../../scripts/server-process.ts'
+import { MIGRATIONS } from '../../../src/store/catalog/migrate.ts'
+import { createTestApp } from '../../support/test-app.ts'
+
+const packed = readdirSync(FOLDERS).filter((name) => name.endsWith('.zst'))
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'eider-older-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+async function unpack(name: string): Promise<PackedFolder> {
+  const bytes = Bun.zstdDecompressSync(await readFile(join(FOLDERS, name)))
+  const found: PackedFolder = JSON.parse(bytes.toString())
+  for (const [path, content] of Object.entries(found.files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), Buffer.from(content, 'base64'))
+  }
+  return found
+}
+
+async function call(url: string, method: string, path: string, body: object) {
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })
+  return { status: answer.status, text: await answer.text() }
+}
+
+async function rowsOf(url: string, query: string): Promise<unknown> {
+  const { text } = await call(url, 'POST', '/api/sql/query', { query })
+  const { data, error_message } = JSON.parse(text)
+  return data ?? error_message
+}
+
+test('there are folders of at least four versions', () => {
+  expect(packed.length).toBeGreaterThanOrEqual(4)
+})
+
+for (const name of packed) {
+  test(`the folder ${name} opens with what it held, and takes new rows`, async () => {
+    const { answers } = await unpack(name)
+    expect(answers.length).toBeGreaterThan(2)
+    await whileRunning(await startServer({ dataDirectory: folder }), async () => {})
+    const server = await startServer({ dataDirectory: folder })
+    await whileRunning(server, async () => {
+      const { baseUrl: url } = server
+      for (const { query, data } of answers) {
+        expect([query, await rowsOf(url, query)]).toEqual([query, data])
+      }
+      const question = { messages: [{ question: 'Which tea has no caffeine?', answer: '' }] }
+      const agent = '/api/projects/mindsdb/agents/sommelier/completions'
+      expect((await call(url, 'POST', agent, question)).text).toContain('Rooibos')
+      const rows = [{ id: 4, content: 'Oolong is between green and black tea', price: 8 }]
+      const put = await call(url, 'PUT', `${KBS}/teas`, { knowledge_base: { rows } })
+      expect(put).toEqual({ status: 200, text: '""' })
+      expect(await rowsOf(url, 'SELECT count(*) FROM teas')).toEqual([[4]])
+    })
+  }, 60_000)
+}
+
+test('a folder of a newer version is refused with a sentence, and not changed', async () => {
+  const later = { number: MIGRATIONS.length + 1, name: 'later', sql: 'SELECT 1' }
+  const newer = await createTestApp({ directory: folder, migrations: [...MIGRATIONS, later] })
+  await newer.close()
+  const digests = async () => {
+    const names = (await readdir(folder)).filter((name) => !name.endsWith('.lock')).sort()
+    return Promise.all(
+      names.map(async (name) => {
+        const bytes = await readFile(join(folder, name)).catch(() => Buffer.of())
+        return [name, new Bun.CryptoHasher('sha256').update(bytes).digest('hex')]
+      }),
+    )
+  }
+  const before = await digests()
+  const message = await startServer({ dataDirectory: folder }).then(
+    () => 'it started',
+    (error: Error) => error.message,
+  )
+  expect(message).toContain(
+    `The data folder was written by a newer Eider (catalog version ${later.number}, this program knows up to ${MIGRATIONS.length}): start that version, or restore a backup from before its upgrade`,
+  )
+  expect(await digests()).toEqual(before)
+})

@@ -1,0 +1,26 @@
+/** Phrases that read like a translation. A short list: it catches the old habits, and cannot tell good English from bad. */
+import type { TextFile } from './tracked-files.ts'
+
+const BANNED =
+  /\b(whoever|whatever|somebody|[Nn]obody|stands?(?! (?:alone|for|out)\b)|in the place of|of its own kind|(?:is|are|be) told(?! apart)|so (?:many|much)|begins? anew|made anew|(?:is|are) under way|of (?:ours|theirs)|what is (?:no|not)|(?<!there )(?:is|are) no (?!longer\b|more\b|reason\b|one\b)[a-z]+)\b/i
+
+/** Names of constants and values of data are not sentences. */
+const DATA = /\bNOBODY\b|'nobody'|somebody@/g
+
+/** Banned phrases as `file:line: phrase`: in pages, in comments, and in the names of tests. */
+export function bannedPhrases(files: readonly TextFile[]): readonly string[] {
+  return files.flatMap(({ path, text }) => {
+    const lines = text.replaceAll(DATA, '').split('\n')
+    return lines.flatMap((line, index) => {
+      const phrase = BANNED.exec(path.endsWith('.md') ? line : proseIn(line))?.[0]
+      return phrase === undefined ? [] : [`${path}:${index + 1}: ${phrase}`]
+    })
+  })
+}
+
+/** The comment in a line of code, or the name of a test. */
+function proseIn(line: string): string {
+  const comment = /^\s*(?:\/\*\*?|\*|\/\/)\s(.*)$/.exec(line) ?? /\s\/\/ (.*)$/.exec(line)
+  const name = /\b(?:test|describe|[a-z]+Test)(?:\.[a-zA-Z]+)?\(\s*(['"`])(.*?)\1/.exec(line)
+  return comment?.[1] ?? name?.[2] ?? ''
+}
