@@ -1,4 +1,4 @@
-/** What an answer is made of besides its sources: charts, and the rows of statements. */
+/** Parts of an answer besides its sources: charts, and the rows of statements. */
 import type {
   Chart as AnswerChart,
   StatementRows,

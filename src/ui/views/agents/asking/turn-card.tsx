@@ -1,4 +1,4 @@
-/** One question with its steps, its answer, where that comes from, and what can be done with it. */
+/** One question with its steps, its answer, the sources, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
@@ -18,7 +18,7 @@ import { KeptSteps, StepList } from './step-list.tsx'
 interface TurnCardProps {
   readonly turn: AskedTurn
   readonly project: string
-  /** What its trace says, where it was read. */
+  /** Its trace, if it was read. */
   readonly summary?: TraceSummary | undefined
   readonly actions?: ComponentChildren
 }
@@ -88,7 +88,7 @@ function Spent({
   const tookMs = summary?.took_ms ?? watchedMs
   const words = [
     ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
-    // Those of the built-in model cost nothing.
+    // The built-in model is free.
     ...(summary === undefined || summary.provider === 'builtin' ? [] : [usageOf(summary.usage)]),
   ]
   return <span class="quiet grow">{words.join(' · ')}</span>
