@@ -163,7 +163,7 @@ export class PostgresSource implements SourceEngine {
   ): Promise<T> {
     const session = await this.#storage.begin(source, work, `${BEGINNINGS[mode]} ${opening}`)
     const { connection, endpoint } = session
-    // Whoever has read everything need not wait for its end.
+    // A reader has everything by now and need not wait for its end.
     let isEnded = mode === 'read'
     try {
       const result = await use((sql, values) => connection.rows(sql, values))

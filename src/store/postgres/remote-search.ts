@@ -186,7 +186,7 @@ async function nearestOf(
 interface HybridQuery {
   readonly keywordSearch: KeywordSearch
   readonly vector: Float32Array
-  /** So many of the best hits are wanted. */
+  /** The number of best hits wanted. */
   readonly hitCount?: number
   readonly extra?: number
 }

@@ -225,7 +225,7 @@ export function remoteFailure(error: unknown, { source }: StoragePlace): unknown
   return new AppError(kind, `Database ${source.name}: ${text(String(message))}`, { cause: error })
 }
 
-/** A copy of so many takes minutes and some gigabytes on disk. */
+/** A copy of this many chunks takes minutes and some gigabytes on disk. */
 const COPIED_CHUNKS_MAX = 500_000
 /** @throws AppError `sql_too_costly` for one that is not copied */
 export function requireSmall(
