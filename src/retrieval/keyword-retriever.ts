@@ -24,11 +24,11 @@ export interface KeywordRetrieval {
   readonly limits: RunLimits
   /** The chunks among which to search; null: all. */
   readonly prefiltered: PrefilteredChunks | null
-  /** Whether a transaction that begins now still sees that revision. */
+  /** Whether a new transaction still sees that revision. */
   isCurrent(): boolean
 }
 
-/** What the keyword index says of one search, by the posting lists of one state. */
+/** The keyword index's result for one search, by the posting lists of one state. */
 export type ScoredHits = Omit<KeywordHits, 'distancesOf'>
 
 const NO_HITS: ScoredHits = {
@@ -94,7 +94,7 @@ export class KeywordRetriever {
       const passing = best.filter(({ key }) => passingKeys.has(BigInt(key)))
       const least = passing[count - 1]?.score
       const isAll = best.length < wanted
-      // What is equal to the last of the best was looked at as well.
+      // Hits equal to the last of the best were examined as well.
       if (isAll || least !== undefined) {
         return passing.filter(({ score }) => least === undefined || score >= least)
       }

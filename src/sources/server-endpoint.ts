@@ -18,7 +18,7 @@ export interface Endpoint {
   readonly database: string | null
   readonly schemas: readonly string[]
   readonly encryption: Encryption
-  /** Of PostgreSQL: what a numeric without digits becomes. */
+  /** For PostgreSQL: the type of a numeric without digits. */
   readonly numericAs: string
   readonly place: SourcePlace
 }

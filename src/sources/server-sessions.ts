@@ -22,7 +22,7 @@ export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   /** Begins a READ ONLY transaction, whose statements the server ends after so long. */
   begin(connection: Connection, endpoint: Endpoint, timeoutMs: number): Promise<void>
   rollback(connection: Connection): Promise<unknown>
-  /** What is worth keeping of one data source beside its connections. */
+  /** Cached facts about one data source, besides its connections. */
   kept(endpoint: Endpoint): Kept
 }
 
@@ -34,7 +34,7 @@ export interface ServerSession<Connection, Kept> {
   end(): Promise<void>
 }
 
-/** Of one data source, as long as its parameters stay. */
+/** For one data source, while its parameters stay. */
 interface Known<Connection extends ServerConnection, Kept> {
   readonly signature: string
   readonly endpoint: Endpoint
@@ -42,7 +42,7 @@ interface Known<Connection extends ServerConnection, Kept> {
   readonly kept: Kept
 }
 
-/** What the signal says comes first: work that it ends fails in words of its own. */
+/** The signal's reason comes first: aborted work throws its own error. */
 export function failureOf(error: unknown, { place }: Endpoint, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   return sourceFailure(error, place)
@@ -56,7 +56,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     this.#protocol = protocol
   }
 
-  /** Connects anew and asks for nothing. */
+  /** Opens a new connection without a request. */
   async check(source: DataSource, { signal }: SourceWork): Promise<void> {
     const endpoint = endpointOf(source)
     try {

@@ -37,7 +37,7 @@ export class Sources implements DataSources, RemoteDatabases {
     string,
     { readonly untilMs: number; readonly answer: Promise<unknown> }
   >({ sizeMax: KNOWN_MAX })
-  /** Of what is known: counted up, what was known before is forgotten. */
+  /** The generation of cached facts: raised to forget earlier ones. */
   readonly #generations = new Map<number, number>()
 
   constructor({ engines, nowMs }: { readonly engines: Engines; readonly nowMs: () => number }) {
@@ -133,7 +133,7 @@ export class Sources implements DataSources, RemoteDatabases {
     const generation = this.#generations.get(source.id) ?? 0
     const key = `${source.id} ${generation} ${source.updatedAt} ${what}`
     const found = this.#answers.get(key)
-    // What is stored under a key is what its question gave.
+    // The value under a key is the result of its request.
     if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as Promise<T>
     const answer = await this.#timed(source, CATALOG_LIMITS, signal, ask)
     this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer: Promise.resolve(answer) })

@@ -11,7 +11,7 @@ const BUFFER_BYTES = 4 * 1024 * 1024
 const LOOK_BYTES = 64 * 1024 * 1024
 /** DuckDB's default, below which it need not be set. */
 const LINE_BYTES_DEFAULT = 2_000_000
-/** Of DuckDB's reader, which has several of them: 32 MB each, its default, are what a copy's memory mostly was. */
+/** For DuckDB's reader, which has several: its default of 32 MB each was most of a copy's memory. */
 const READ_BUFFER_BYTES = 8_000_000
 
 export interface StagingFolder {
@@ -26,7 +26,7 @@ export interface StagedColumn {
   readonly name: string
   /** DuckDB's type in the file. */
   readonly fileType: string
-  /** Of the column as it is in the file. */
+  /** The column in the file. */
   value(column: string): string
 }
 
@@ -116,12 +116,12 @@ export class StagedCsv {
     await rm(this.path, { force: true })
   }
 
-  /** Of DuckDB: the columns with their own names and types. */
+  /** For DuckDB: the columns with their names and types. */
   select(columns: readonly StagedColumn[]): string {
     return csvSelect(this.path, columns, this.#lineBytesMax)
   }
 
-  /** Of the longest line. */
+  /** The longest line. */
   get lineBytesMax(): number {
     return this.#lineBytesMax
   }
@@ -175,7 +175,7 @@ function storageFailure(error: unknown): unknown {
   return new AppError('storage_full', TOO_SMALL, { cause: error })
 }
 
-/** Of DuckDB: the columns of such a file with their own names and types. */
+/** For DuckDB: the columns of such a file with their names and types. */
 export function csvSelect(
   path: string,
   columns: readonly StagedColumn[],
@@ -228,7 +228,7 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
   JSON: exactJson,
 }
 
-/** Of a DuckDB type that is not a list. */
+/** For a DuckDB type other than a list. */
 export function textConverter(type: string): TextConverter {
   return (
     CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(promisedNumber(text)) : same)

@@ -1,4 +1,7 @@
-/** Between a socket and a client library: a server's messages go on whole, checked and limited, and never hold the thread for long. */
+/**
+ * Between a socket and a client library: a server's messages are passed on complete, checked and limited, and never block
+ * the thread for long.
+ */
 import { TimeSlice } from '../core/runtime/serial-queue.ts'
 
 /** One message of a server, a row above all. */
@@ -15,11 +18,11 @@ const COLUMN_NAME_CHARS_MAX = 1000
 /** How one protocol parts its messages. What it throws ends the session. */
 export interface WireFormat {
   readonly headerBytes: number
-  /** Of a whole message, by its header. */
+  /** The size of a whole message, from its header. */
   sizeOf(bytes: Buffer, at: number): number
   /** @returns how many values it holds; null: it was taken here, and the library gets nothing of it */
   check(message: Buffer): number | null
-  /** Takes messages at `at` that never reach the library. @returns where the others begin */
+  /** Takes messages at `at` that never reach the library. @returns where the others start */
   skip?(bytes: Buffer, at: number): number
 }
 
@@ -68,7 +71,7 @@ export class WireMessages {
     this.#go()
   }
 
-  /** A reader has all that came so far, or will hold before it is too much. */
+  /** A reader has taken everything so far, or will stop before it is too much. */
   noteTaken(): void {
     this.#unreadBytes = 0
   }

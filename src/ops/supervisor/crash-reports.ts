@@ -15,10 +15,10 @@ import {
 
 const FILE_NAME = 'eider.crash.json'
 const STUCK = 'not stopped'
-/** Of one crash: a server has fewer places for statements. */
+/** Per crash: a server has fewer statement slots. */
 const SUSPECTS_MAX = 256
 
-/** What is known of the last crash, in the folder: it outlives the next ones, and a supervisor. */
+/** The record of the last crash, in the folder: it outlives later ones, and the supervisor. */
 interface CrashFile {
   readonly at: number
   readonly reason: string
@@ -46,7 +46,7 @@ export interface CrashReportOptions {
  * one that had it before.
  */
 export class CrashReports implements RunningWork {
-  /** What the last process left, when it did not end in order: for the log. */
+  /** The remains of the last process, if it ended abnormally: for the log. */
   readonly found: LastRestart | null
   readonly #table: RunningTable
   readonly #suspects: Map<string, Suspect>
@@ -146,7 +146,7 @@ function suspectsAmong(
   return [...new Set(blamed.map(({ hash }) => hash))]
 }
 
-/** What is shown of a crash. */
+/** The public description of a crash. */
 function lastRestartOf({
   at,
   reason,

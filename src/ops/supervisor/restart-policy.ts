@@ -72,7 +72,7 @@ export interface Restarts {
     readonly at: number
     /** `SIGSEGV`, `exit code 134` or `planned`. */
     readonly reason: string
-    /** It was asked for, and everything had been drained. */
+    /** Requested, with everything drained. */
     readonly isPlanned: boolean
   } | null
 }
@@ -86,7 +86,7 @@ export function environmentOf(restarts: Restarts): Readonly<Record<string, strin
   return { [NAME]: JSON.stringify(restarts) }
 }
 
-/** What the supervisor wrote there; of this process alone it says nothing. */
+/** The supervisor's record; this process alone has none. */
 export function restartsFrom(environment: Readonly<Record<string, string | undefined>>): Restarts {
   const text = environment[NAME]
   // The supervisor is the only one who writes it, and it is this same program.

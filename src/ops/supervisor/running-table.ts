@@ -43,7 +43,7 @@ export interface RunningNote {
   readonly what: string
   /** Its first characters, without values. */
   readonly statement: string | null
-  /** Of a SELECT: the same for statements that differ in values only. */
+  /** For a SELECT: the same for statements that differ only in values. */
   readonly hash: string | null
   /** One like it had run before in that process, and had ended. */
   readonly hasEndedBefore: boolean
@@ -124,7 +124,7 @@ export function readRunning(directory: string): readonly RunningNote[] | null {
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-/** What is shown of it. */
+/** Its public part. */
 export function requestsOf(notes: readonly RunningNote[]): readonly RunningRequest[] {
   return notes.map(({ startedAt, what, statement }) => ({
     since: timestampOfMillis(startedAt),
@@ -168,10 +168,10 @@ function viewOf(bytes: Uint8Array): DataView {
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
 /** What follows may hold a key. */
 const OPTIONS = /\busing\s+\w+\s*=.*$/is
-/** A statement begins within this many characters. */
+/** A statement starts within this many characters. */
 const HEAD_CHARS = 4000
 
-/** Of a SELECT, the only kind that is refused after a crash; null for other statements. */
+/** For a SELECT, the only kind refused after a crash; null for other statements. */
 export function statementHash(sql: string): bigint | null {
   return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }

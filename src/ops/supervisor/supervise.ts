@@ -8,7 +8,7 @@ import {
   type ServerExit,
 } from './restart-policy.ts'
 
-/** What a server that is being replaced hears of the next one. */
+/** Messages to a server being replaced about its successor. */
 export type SuccessorMessage = 'ready' | 'failed'
 
 export interface ServerProcess {
@@ -37,8 +37,8 @@ export interface Crash {
  */
 export async function supervise(given: {
   /**
-   * Starts the server's process, which calls `onReady` as soon as it takes requests, and `onReplace` when it has closed the
-   * data folder and the next one may start beside it.
+   * Starts the server's process, which calls `onReady` once it takes requests, and `onReplace` when it has closed the data
+   * folder and its successor may start.
    */
   readonly start: (
     restarts: Restarts,
@@ -138,12 +138,12 @@ class StopRequest {
   }
 }
 
-/** Those that ask for a stop. After `nohup`, the end of the terminal does not. */
+/** The signals that ask for a stop. After `nohup`, closing the terminal does not. */
 export function stopSignals(): readonly NodeJS.Signals[] {
   return isHangupIgnored() ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
 }
 
-/** Whether this process was started so; where the system does not tell, a process without a terminal was. */
+/** Whether this process was started with `nohup`; if the system does not say, a process without a terminal was. */
 function isHangupIgnored(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]

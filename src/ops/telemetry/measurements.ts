@@ -27,7 +27,7 @@ class CountedBy {
     this.#names = names
   }
 
-  /** @param values one for each name, none of them of a caller's choice */
+  /** @param values one per label, none chosen by a caller */
   add(amount: number, ...values: readonly string[]): void {
     const key = values.join('\n')
     const known = this.#counts.get(key)

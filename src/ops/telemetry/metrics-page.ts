@@ -5,7 +5,7 @@ import type { ServerState } from '../../core/domain/server-state.ts'
 import type { Labels, Measurements, Sample } from './measurements.ts'
 import { METRICS, type MetricName } from './metric-list.ts'
 
-/** What is asked of the other rooms at each scrape. */
+/** The values read from other folders at each scrape. */
 export interface Sources {
   readonly version: string
   readonly state: () => ServerState
@@ -150,7 +150,7 @@ function openFiles(): readonly Sample[] {
 
 const PAGE_BYTES = 4096
 
-/** Of the processes that read files for this one; Linux says. */
+/** For the processes that read files for this one; known on Linux only. */
 function childMemory(): Readonly<Record<string, number>> {
   try {
     const text = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')

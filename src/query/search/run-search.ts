@@ -29,6 +29,8 @@ export interface SearchOrder extends ChunkSearch {
   readonly neighbours: number
   /** Whether to mark the positions of the text's words. */
   readonly isHighlighted?: boolean
+  /** Whether to judge if the results answer the text. */
+  readonly isJudged?: boolean
 }
 
 export interface SearchResult extends FoundChunk {
@@ -42,6 +44,8 @@ export interface SearchResult extends FoundChunk {
 
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
+  /** 0 to 1: how likely the best results answer the text. Missing: not asked for. */
+  readonly answerable?: number
   readonly warnings: readonly string[]
   /** null: not asked for. */
   readonly explanation: SearchExplanation | null

@@ -16,8 +16,8 @@ export interface PlacedExtent {
 }
 
 /**
- * The rows of one index and the memory they lie in. Rows are numbered through all extents; a row
- * that was removed is given out again when no search can see it any more.
+ * The rows of one index and their memory. Rows are numbered through all extents; a removed row is reused when no search can
+ * see it any more.
  */
 export class RowTable {
   readonly #memory: VectorMemory
@@ -278,7 +278,7 @@ export interface ChosenRows {
 }
 
 interface KnownRows extends ChosenRows {
-  /** Of the index, when they were looked up. */
+  /** The index's state when they were looked up. */
   readonly state: number
 }
 

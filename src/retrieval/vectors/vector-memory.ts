@@ -36,7 +36,7 @@ export class VectorMemory {
   #end: number
   #usedBytes = 0
   #reservedBytes = 0
-  /** By order n: where free blocks of 2^n pages begin. */
+  /** By order n: the starts of free blocks of 2^n pages. */
   readonly #free: readonly Set<number>[]
 
   /** @throws AppError `out_of_memory` where not even addresses can be reserved */
@@ -47,7 +47,7 @@ export class VectorMemory {
     sharing = VECTOR_LIMITS,
     onTaking = () => {},
   }: {
-    /** Of all indexes together, at most 4 GiB. */
+    /** For all indexes together, at most 4 GiB. */
     readonly bytesMax: number
     /** Threads that will scan, besides the calling one. */
     readonly threadCount: number
@@ -109,7 +109,7 @@ export class VectorMemory {
   }
 
   /**
-   * Sets memory aside that an index takes elsewhere, so that it counts.
+   * Reserves memory that an index uses outside, so that it counts.
    * @throws AppError `out_of_memory`; nothing has changed then
    */
   reserve(bytes: number): void {

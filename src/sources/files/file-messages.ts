@@ -1,4 +1,4 @@
-/** What the server and a process that reads a database file say to each other. What the process says is checked. */
+/** The messages between the server and a process that reads a database file. The process's messages are checked. */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
 import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
@@ -28,7 +28,7 @@ export interface FileJob {
   readonly engine: FileEngine
   readonly path: string
   readonly ask: FileAsk
-  /** Of this job alone, for what it writes. */
+  /** For this job only, for its output. */
   readonly folder: string
   readonly limits: { readonly memoryBytes: number; readonly outputBytes: number }
 }
@@ -77,7 +77,7 @@ export interface StagedAnswer {
     readonly isText: boolean
   })[]
   readonly sizeBytes: number
-  /** Of a line of CSV, the longest. */
+  /** The longest line of CSV. */
   readonly lineBytesMax: number
 }
 
@@ -87,7 +87,7 @@ export const STAGED_FILES: Readonly<Record<FileEngine, string>> = {
   duckdb: 'rows.parquet',
 }
 
-/** A type of DuckDB as columns here have it; what no column can have is read as text. */
+/** DuckDB's type of a column as a metadata type; unsupported ones are read as text. */
 export function columnTypeHere(type: string): string {
   const parsed = parseColumnType(type)
   return parsed === null ? 'VARCHAR' : typeText(parsed)
@@ -116,7 +116,7 @@ function columnOf({ name, type, nativeType, isNullable }: Readonly<Record<string
   }
 }
 
-/** Of an answer: names and types as they are shown. */
+/** For an answer: names and types for display. */
 export function shownColumnsOf(value: unknown): readonly ResultColumn[] | null {
   if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(({ name, type }) => ({ name: String(name), type: String(type) }))
@@ -144,9 +144,9 @@ export function stagedOf(value: unknown): StagedAnswer | null {
   }
 }
 
-/** Where the file of a data source lies: below one folder, and nowhere else. */
+/** Where a data source's file is: below one folder only. */
 
-/** What the engines keep beside a file, and read. */
+/** Files next to a database file that the engines read. */
 const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
 
 /**

@@ -41,7 +41,7 @@ export class SqliteFile implements OpenedFile {
   }
 
   async tables(): Promise<readonly DescribedSourceTable[]> {
-    // The tables behind a virtual one, such as those of a full-text index, are its own.
+    // The tables behind a virtual one, such as a full-text index, are internal.
     const sql = `SELECT name, type FROM pragma_table_list
       WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name`
     const rows = this.#database.prepare(sql).values()
@@ -120,7 +120,7 @@ export class SqliteFile implements OpenedFile {
     )
     const cursor = this.#cursor({ sql: `SELECT * FROM ${quote(name)}`, values: [] })
     const described = cursor.described(sampleRows)
-    // One without a name cannot be asked for.
+    // Unnamed columns cannot be requested.
     return described
       .filter((_, index) => cursor.statementNames[index] !== '')
       .map((column) => ({ ...column, isNullable: !notNull.has(column.name) }))
@@ -135,9 +135,9 @@ export class SqliteFile implements OpenedFile {
     }
     const declared = statement.declaredTypes
     statement.finalize()
-    // Rows come as objects, so that each column needs a name of its own.
+    // Rows come as objects, so that each column needs a unique name.
     const aliases = names.map((_, index) => `c${index}`).join(', ')
-    // No table that the statement reads may have it.
+    // A name that no table of the statement has.
     const rows = quote(`eider_${crypto.randomUUID()}`)
     const renamed = this.#database.prepare(
       `WITH ${rows}(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM ${rows}`,
@@ -220,7 +220,7 @@ function openedDatabase({ path, limits }: FileJob): Database {
   const pragmas = [
     `busy_timeout = ${BUSY_MS}`,
     'query_only = ON',
-    // What the schema of a hostile file calls.
+    // Functions called by the schema of a hostile file.
     'trusted_schema = OFF',
     'cell_size_check = ON',
     'mmap_size = 0',
@@ -331,7 +331,7 @@ const textOfBlob = (bytes: Uint8Array, encoding: 'hex' | 'base64') => {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
 }
 
-/** Of a value that fits, as answers show it. */
+/** A value that fits, in the form of answers. */
 function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
   if (value === null) return null
   if (value instanceof Uint8Array) return textOfBlob(value, 'base64')

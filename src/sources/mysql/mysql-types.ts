@@ -31,7 +31,7 @@ const OTHERS: Readonly<Record<number, string>> = {
 const DECIMALS: ReadonlySet<number> = new Set([0, 246])
 const BIT = 16
 
-/** Of a column of a result. */
+/** For a column of a result. */
 export function fieldType(field: MysqlField): string {
   const { columnType, columnLength, decimals, flags, characterSet } = field
   if (field.extendedFormat === 'json') return 'JSON'
@@ -81,7 +81,7 @@ const NAMED: Readonly<Record<string, string>> = {
 const BINARY_NAMES =
   /^(var)?binary|blob$|^(geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection|vector)$/
 
-/** Of a column as a table declares it: `decimal(10,2) unsigned`. */
+/** For a column as declared in a table: `decimal(10,2) unsigned`. */
 export function declaredType(declared: string): string {
   const [, name = '', first, second] = /^(\w+)(?:\((\d+)(?:,(\d+))?\))?/.exec(declared) ?? []
   if (name === 'decimal') return decimalType(Number(first ?? 10), Number(second ?? 0))

@@ -21,7 +21,7 @@ export interface PostgresField {
 export type TextRow = readonly (string | null)[]
 
 const CANCEL_MS = 1000
-/** Rows that a portal is asked for: few at first, for those who read no more. */
+/** Rows requested from a portal: few at first, for readers that stop early. */
 const ROWS_FIRST = 100
 const PORTAL_ROWS_MAX = 1000
 
@@ -82,7 +82,7 @@ export class PostgresConnection {
       host: host.replace(/^\[(.*)\]$/, '$1'),
       port,
       user,
-      // As a function: an empty one would be looked for in the server's own environment.
+      // As a function: an empty text would make the library read the server's environment.
       password: () => password,
       database: database ?? user,
       ssl: isEncrypted ? tlsOptions(encryption) : false,
@@ -191,7 +191,7 @@ export class PostgresConnection {
     if (this.#askForMore === null) return this.cancel()
     this.#askForMore = null
     connectionOf(this.#client).sync()
-    // It is not complete, which is an error elsewhere.
+    // It is incomplete, which is reported by another part.
     await this.#running.catch(() => {})
   }
 
@@ -318,7 +318,7 @@ interface Wire {
   readonly format: PostgresMessages
 }
 
-/** Of all that the server sends from now on: the library is given what is whole and checked. */
+/** For everything the server sends from now on: the library gets complete, checked messages. */
 function wireOf(client: pg.Client, format: PostgresMessages): Wire {
   const connection = connectionOf(client)
   let pass: (bytes: Buffer) => void = () => {}
@@ -347,7 +347,7 @@ function cancelKeyOf(client: pg.Client) {
 
 const CANCEL_REQUEST = 80_877_102
 
-/** PostgreSQL takes it on a connection of its own, before any login. */
+/** PostgreSQL takes it on a separate connection, before any login. */
 async function sendCancel(
   { host, port }: { readonly host: string; readonly port: number },
   processID: number,
@@ -370,7 +370,7 @@ async function sendCancel(
   socket.destroy()
 }
 
-/** Of a server that takes a connection: until it has said who it is and the login is done. */
+/** For a server that accepts a connection: until it has identified itself and the login is done. */
 const LOGIN_MS = 10_000
 
 function silence(): AbortSignal {

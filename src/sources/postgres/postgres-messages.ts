@@ -13,7 +13,7 @@ const KIND = {
   login: 0x52,
 } as const
 const CLEAR_TEXT_PASSWORD = 3
-/** Of a column's description, after its name. */
+/** For a column's description, after its name. */
 const FIELD_BYTES = 18
 
 export interface CopySink {
@@ -51,7 +51,7 @@ export class PostgresMessages implements WireFormat {
         return 0
       case KIND.error:
       case KIND.notice:
-        // The library looks for the end without looking at the size.
+        // The library searches the end without checking the size.
         if (message.length > HEADER_BYTES + 1 && message.at(-2) !== 0)
           broken('an error without end')
         if (message.at(-1) !== 0) broken('an error without end')

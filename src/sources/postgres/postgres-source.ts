@@ -39,7 +39,7 @@ import {
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
   readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
-  /** With connections of their own: those who read wait for no write. */
+  /** With separate connections: readers wait for no write. */
   readonly #storage: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
@@ -173,7 +173,7 @@ export class PostgresSource implements SourceEngine {
   }
 }
 
-/** The statement itself where no column is read as another type. */
+/** The statement itself if no column is cast. */
 function castSelect(select: string, types: Described['types']): string {
   if (types.every(({ cast }) => cast === undefined)) return select
   const names = types.map((_, index) => `c${index}`)
@@ -272,7 +272,7 @@ async function arrayLevels(
   )
 }
 
-/** Of rows that begin with a column, as the catalog describes it. */
+/** For rows that start with a column, as the catalog describes it. */
 async function catalogColumns(
   rows: readonly TextRow[],
   { connection, kept }: Session,
@@ -289,7 +289,7 @@ async function catalogColumns(
   }))
 }
 
-/** What a session with PostgreSQL begins and ends with. */
+/** How a session with PostgreSQL starts and ends. */
 
 type Session = ServerSession<PostgresConnection, PostgresTypes>
 

@@ -9,7 +9,7 @@ import type { PostgresConnection, PostgresField } from './postgres-connection.ts
 export interface PostgresType {
   /** DuckDB's name of it. */
   readonly duckdb: string
-  /** Of what lists hold; the same for others. */
+  /** For lists, the type of the items; the same for others. */
   readonly item: string
   /** Levels of lists. */
   readonly levels: number
@@ -43,16 +43,16 @@ const PADDED_TEXT = 1042
 const KNOWN_TYPES_MAX = 10_000
 const DOMAIN_LEVELS_MAX = 20
 
-/** Of one data source. Types that its users made are asked for once. */
+/** For one data source. User-defined types are requested once. */
 export class PostgresTypes {
   readonly #known = new LruMap<
     number,
     {
       readonly name: string
-      /** Of a domain: what it is made of; 0 for others. */
+      /** For a domain: its base type; 0 for others. */
       readonly base: number
       readonly baseModifier: number
-      /** Of an array: what it holds; 0 for others. */
+      /** For an array: its element type; 0 for others. */
       readonly element: number
     }
   >({ sizeMax: KNOWN_TYPES_MAX })
@@ -218,7 +218,7 @@ const EPOCH_FORMS: Readonly<Record<string, string>> = {
 }
 const BC_PATTERN = `'(\\d+-\\d\\d-\\d\\d)( [^" ]*)? BC', '\\1 (BC)\\2', 'g'`
 
-/** The column as it is written into the file: what DuckDB would read otherwise, or not at all, is said its way. */
+/** The column in the file: values that DuckDB would misread are converted to its notation. */
 export function fileExpression(type: PostgresType, oid: number, name: string): string {
   const { duckdb, item, levels } = type
   const column = castExpression(type, name)

@@ -109,7 +109,7 @@ export async function indexStates(signal?: AbortSignal): Promise<ByName<IndexSta
   )
 }
 
-/** What a knowledge base is synced from. */
+/** What a knowledge base syncs from. */
 export interface SourceDefinition {
   readonly name: string
   readonly kind: Source['kind']

@@ -1,4 +1,4 @@
-/** What is shown instead of a result: why it failed, that it comes, how far it is, or that there is none. */
+/** Shown instead of a result: why it failed, that it is loading, how far it is, or that there is none. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
@@ -47,9 +47,9 @@ export function notLoaded(what: string): ApiError {
   })
 }
 
-/** How far something is; without a `total` only that it goes on. */
+/** Progress; without a `total`, only that something is running. */
 interface ProgressProps {
-  /** What goes on, for screen readers and as the words below the bar. */
+  /** What is running: for screen readers and as the words below the bar. */
   readonly label: string
   readonly done?: number | undefined
   readonly total?: number | null | undefined

@@ -38,7 +38,7 @@ export function JobProgress(props: JobProgressProps) {
       onChanged?.()
     })
   }
-  // The time so far changes by itself.
+  // Re-renders for the elapsed time.
   const [, setTick] = useState(0)
   usePolling(() => {
     if (job?.state === 'running') setTick((before) => before + 1)
@@ -153,7 +153,7 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
   return state === 'done' ? `took ${shownDuration(ms)}` : ''
 }
 
-/** What was left out, and why. */
+/** What was skipped, and why. */
 export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null

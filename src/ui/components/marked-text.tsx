@@ -9,7 +9,7 @@ export function MarkedText({
   ranges,
 }: {
   readonly text: string
-  /** In the order of the text; what overlaps the one before is left out. */
+  /** In text order; a range that overlaps the one before is skipped. */
   readonly ranges: readonly Range[]
 }) {
   const parts: ComponentChildren[] = []

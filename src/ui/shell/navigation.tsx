@@ -94,7 +94,7 @@ function ProjectEntries({ project, typed }: ProjectEntriesProps) {
   )
 }
 
-/** What the picture says, for those who do not see it. */
+/** Labels of icons, for screen readers. */
 const WORDS: Partial<Readonly<Record<IconName, string>>> = {
   database: ', knowledge base',
   agent: ', agent',

@@ -271,7 +271,7 @@ function inWords(error: unknown, password: string): Error {
   return words === undefined ? error : new ApiError({ ...error, ...words })
 }
 
-/** How keys begin. */
+/** Prefix of API keys. */
 const KEY_START = 'eider_'
 
 const KEY_WORDS = {

@@ -34,8 +34,13 @@ export interface Citation {
   readonly relevance: number | null
 }
 
-/** A statement over tables that the answer uses. */
-export interface Evidence {
+/** `closest`: the best passage is near the question but may not answer it. */
+export const EVIDENCE_LEVELS = ['answer', 'closest', 'none'] as const
+
+export type EvidenceLevel = (typeof EVIDENCE_LEVELS)[number]
+
+/** A statement over tables whose rows the answer is made of. */
+export interface StatementRows {
   readonly sql: string
   readonly column_names: readonly string[]
   /** The rows as far as the model was shown them. */
@@ -55,10 +60,10 @@ export interface Chart {
 
 /** What an answer leans on besides its citations. Lists that are empty are left out. */
 export interface AnswerFindings {
-  readonly evidence?: readonly Evidence[]
+  readonly statements?: readonly StatementRows[]
   readonly charts?: readonly Chart[]
   /** The last statement that the model ran and its rows, for an agent of the mode `sql`; null: it ran none. */
-  readonly result?: Evidence | null
+  readonly result?: StatementRows | null
 }
 
 /** For a question with watchers besides its client. */
@@ -87,7 +92,14 @@ export interface StepsEvent extends Watched {
   readonly trace_id: string
 }
 
-export interface OutputEvent extends AnswerFindings, Watched {
+/** How well what was read answers the question. */
+export interface AnswerEvidence {
+  readonly evidence: EvidenceLevel
+  /** A model answered although nothing that it read seems to answer the question. */
+  readonly low_evidence?: true
+}
+
+export interface OutputEvent extends AnswerFindings, AnswerEvidence, Watched {
   readonly output: string
   readonly messages: readonly Message[]
   readonly trace_id: string

@@ -28,7 +28,7 @@ const EPOCHS_MANY = 160
 const FEW_POINTS = 10_000
 
 /**
- * @param table principal components, so that the first two numbers say where a point begins
+ * @param table principal components: the first two numbers are a point's start
  * @returns x and y of each point, one point after the other
  */
 export function layOut(
@@ -99,7 +99,7 @@ function weightedEdges(graph: NearestGraph): Edges {
     if (tail < 0) continue
     const there = weights[at] ?? 0
     const back = neighbourIndex(neighbours, tail, head, count)
-    // The edge was made by the other end already.
+    // The other end has made this edge already.
     if (back >= 0 && tail < head) continue
     const fromThere = back < 0 ? 0 : (weights[back] ?? 0)
     heads.push(head)

@@ -18,7 +18,7 @@ const BEYOND_PX = 300
 
 export interface Range {
   readonly first: number
-  /** The one behind the last. */
+  /** Exclusive. */
   readonly end: number
 }
 
@@ -79,7 +79,7 @@ export interface Place {
   readonly column: number
 }
 
-/** A rectangle of cells: from where it began to where keys act. */
+/** A rectangle of cells, from where it was started to where keys act. */
 export interface Selection {
   readonly from: Place
   readonly at: Place

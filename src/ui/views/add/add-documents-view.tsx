@@ -1,4 +1,4 @@
-/** The ways into a knowledge base, and the jobs by which it is filled. */
+/** The ways to fill a knowledge base, and the jobs that fill it. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
@@ -76,7 +76,7 @@ async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSi
 }
 
 interface InsertJobsProps extends KnowledgeBaseName {
-  /** The id of one that has just begun; 0: none. */
+  /** Id of a job that has just started; 0: none. */
   readonly newest: number
 }
 

@@ -18,7 +18,7 @@ import {
   uploads,
 } from '../../uploads/uploads.ts'
 
-/** Of more files than these the rest is counted. */
+/** Above this, the rest is only counted. */
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
@@ -58,7 +58,7 @@ function mayTakeStored(upload: Upload): boolean {
   return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
 }
 
-/** What is wrong with the file itself, its name, its kind or its size. */
+/** Statuses for a problem with the file itself: its name, type or size. */
 const REFUSED: readonly number[] = [400, 413, 415, 422]
 
 /** Whether it may go better the next time: not where the file itself is what is wrong. */
@@ -189,7 +189,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
 }
 
 function wordsOfFailure(upload: Upload, { message }: Error): string {
-  // What a program would send, buttons say here.
+  // The page has buttons for what a program would send.
   if (asksForOcr(upload)) return message.replace(/ Send it again .*/s, '')
   if (!isNameTaken(upload)) return message
   if (!mayTakeStored(upload)) {

@@ -150,7 +150,7 @@ export const SCHEDULES = [
   ['every week', 'Every week'],
 ] as const
 
-/** A new source: what it is, where it is, and when it is read. */
+/** A new source: its type, its location, and when to read it. */
 function NewSource({ project, name, onBegun }: WayInProps) {
   const [kind, setKind] = useState<SourceDefinition['kind']>('site')
   const [title, setTitle] = useState('')

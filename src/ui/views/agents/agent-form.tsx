@@ -1,4 +1,4 @@
-/** What an agent is made of, as fields: for a new one and for one that is changed. */
+/** The fields of an agent, for creating and changing one. */
 import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
@@ -256,7 +256,7 @@ ORDER BY ALL LIMIT 20000`
 export interface Choice {
   readonly schema: string
   readonly name: string
-  /** `view`, `file`; empty where it says nothing. */
+  /** `view` or `file`; empty if the agent does not say. */
   readonly kind: string
 }
 

@@ -101,7 +101,7 @@ function AddData() {
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   const { data: usage, reload } = useResource(usageByName, [])
   usePolling(reload, ASK_AGAIN_MS)
-  // What was made or filled meanwhile is counted at once.
+  // Counts again as soon as something was created or filled.
   const counted = useRef(all)
   useEffect(() => {
     if (counted.current !== all) reload()
@@ -158,7 +158,7 @@ const LAST_JOBS_AGAIN_MS = 15_000
 /** What failed longer ago is in the list of all jobs. */
 const FAILED_MS_MAX = 7 * 86_400_000
 
-/** What was stored last, of all projects. A sync that changed nothing is shown only with its source. */
+/** The latest jobs of all projects. A sync that changed nothing is shown only with its source. */
 function LastJobs() {
   const { data, reload } = useResource((signal) => {
     return listJobs({ state: 'done', limit: READ_MAX }, signal)
@@ -248,7 +248,7 @@ function JobEntry({ job }: { readonly job: Job }) {
 const RUNNING_SHOWN_MAX = 5
 const RUNNING_JOBS_AGAIN_MS = 5000
 
-/** What is running and waiting now, of all projects. How it ended is shown below it then. */
+/** Running and waiting jobs of all projects. Their outcome is shown below. */
 function RunningJobs() {
   const { data, reload } = useResource(async (signal) => {
     const states = ['running', 'queued'] as const

@@ -94,7 +94,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
   )
 }
 
-/** Of more the first are named. */
+/** Only the first few are named. */
 const NAMED_MAX = 3
 
 interface AgentEntryProps {

@@ -82,12 +82,12 @@ export function MapColouring(props: MapColouringProps) {
 
 interface MapLegendProps {
   readonly legend: readonly LegendEntry[]
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }
 
-/** What the colours of the points mean: each entry selects the points that have it. */
+/** Legend of the colours: each entry selects its points. */
 export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
   return (
     <section class="panel stack" aria-label="Colours of the points">
@@ -117,11 +117,10 @@ export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  /** Of the map. */
   readonly version: string
   /** Regions colour the points. */
   readonly isLegend: boolean
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }
@@ -185,7 +184,7 @@ function MapSwatch({ place }: { readonly place: number }) {
   return <span class="map-swatch" style={{ background: colourOf(place) }} />
 }
 
-/** @param place in the palette; between two of a gradient, what lies between them */
+/** @param place in the palette; a fraction lies between two colours of a gradient */
 function colourOf(place: number): string {
   if (place === FAINT) return 'var(--line)'
   if (place === OTHERS) return 'var(--edge)'

@@ -1,4 +1,4 @@
-/** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
+/** The selection on the map: how many chunks of which documents, and what can be done with them. */
 import { useMemo } from 'preact/hooks'
 import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
@@ -87,11 +87,11 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
 interface ChosenDocument {
   readonly id: string
   readonly title: string | undefined
-  /** Of its chunks, those that are selected. */
+  /** Number of its chunks that are selected. */
   readonly count: number
 }
 
-/** Those with the most chunks first. */
+/** Most chunks first. */
 function documentsOf(
   { ids, titles }: { readonly ids: PointValues; readonly titles: PointValues | null },
   chosen: ReadonlySet<number>,

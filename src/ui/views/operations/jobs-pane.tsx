@@ -1,4 +1,4 @@
-/** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
+/** Running jobs with their progress, finished jobs, and scheduled jobs. */
 
 import { useLocation } from 'preact-iso/router'
 import { forgetJob, forgetJobs, isJobOver, isUnchangedSync, listJobs } from '../../api/jobs.ts'
@@ -18,7 +18,7 @@ import { tellDone } from '../../shell/notices.tsx'
 
 const ASK_AGAIN_MS = 3000
 const PAGE = 50
-/** Those that run are followed row by row, but no more than these: each is a connection. The others are asked for together. */
+/** Running jobs followed row by row: each takes a connection, so the rest is polled together. */
 const WATCHED_MAX = 2
 const STATES = {
   queued: 'Waiting',
@@ -196,7 +196,7 @@ const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN
   ) h ON h.PROJECT = j.PROJECT AND h.NAME = j.NAME
   ORDER BY j.PROJECT, j.NAME`
 
-/** `every` is null for one that runs once, and the last three where none has run yet. */
+/** `every` is null for one that runs once, the last three if it has not run yet. */
 async function loadSchedules(signal: AbortSignal) {
   const { rows } = await runSql({ sql: SCHEDULES, signal })
   const textOf = (cell: unknown) => (cell === null ? null : String(cell))

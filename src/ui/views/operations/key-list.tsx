@@ -211,7 +211,7 @@ function toggled(all: readonly string[], name: string): readonly string[] {
   return all.includes(name) ? all.filter((one) => one !== name) : [...all, name]
 }
 
-/** At first: a key or a user gets no more than its maker has. */
+/** The initial choice: a key or user gets no more than its creator has. */
 export function widestChoice(): readonly string[] | null {
   return account.value?.projects === null ? null : []
 }

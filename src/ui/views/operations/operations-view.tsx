@@ -1,4 +1,4 @@
-/** What the server does, and who may use it: each part has an address of its own. */
+/** The server's activity and who may use it: each tab has its own address. */
 import type { FunctionComponent } from 'preact'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Backup, RunningRequest, ShownSetting } from '../../api/records.ts'

@@ -11,11 +11,11 @@ import { excerptOf, wholeOf } from './excerpt.ts'
 import type { Judging } from './judgments.ts'
 import type { Ranking, Ranks } from './search-settings.ts'
 
-/** What a result shows beside the same result in other rankings. */
+/** Shown beside a result when rankings are compared. */
 export interface Comparing {
   /** By chunk. */
   readonly ranks: ReadonlyMap<string, Ranks>
-  /** Those that have an answer. */
+  /** Those that have answered. */
   readonly rankings: readonly Ranking[]
   /** The chunk under the pointer, marked in every ranking. */
   readonly lookedAt: string | null

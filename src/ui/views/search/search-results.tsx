@@ -39,7 +39,7 @@ interface ResultsProps {
 export function Results({ ranking, ...props }: ResultsProps & { readonly ranking: Ranking }) {
   const { searches, place } = props
   const { answer, order, isBusy } = searches[ranking]
-  // What the reranking model has not read yet is shown as the search found it.
+  // Until the reranking model has answered, results are shown in the search's order.
   const isReading = ranking === 'reranked' && answer === undefined && isBusy
   const shown = isReading ? 'hybrid' : ranking
   return (

@@ -237,7 +237,7 @@ function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
   )
 }
 
-/** Of two columns with one name, the second gets a number. */
+/** The second of two columns with the same name gets a number. */
 function keysOf(columns: Run['columns']): readonly string[] {
   const seen = new Set<string>()
   return columns.map(({ name }) => {

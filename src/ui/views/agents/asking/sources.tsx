@@ -6,7 +6,7 @@ import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
 interface SourcesProps {
   readonly citations: readonly Citation[]
-  /** What the passage of a source need not say again. */
+  /** Text the source's passage need not repeat. */
   readonly answer: string
 }
 

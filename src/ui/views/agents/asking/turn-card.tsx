@@ -1,4 +1,4 @@
-/** One question with its steps, its answer, where that comes from, and what can be done with it. */
+/** One question with its steps, its answer, the sources, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
@@ -18,7 +18,7 @@ import { KeptSteps, StepList } from './step-list.tsx'
 interface TurnCardProps {
   readonly turn: AskedTurn
   readonly project: string
-  /** What its trace says, where it was read. */
+  /** Its trace, if it was read. */
   readonly summary?: TraceSummary | undefined
   readonly actions?: ComponentChildren
 }
@@ -72,8 +72,8 @@ const NO_CITATIONS: readonly Citation[] = []
 /** Neither a document nor rows: what the model says is its own. */
 function citesNothing({ state, found }: AskedTurn): boolean {
   if (state !== 'answered' || found === undefined) return false
-  const { citations, evidence = [], charts = [], result } = found
-  return citations.length + evidence.length + charts.length === 0 && !result
+  const { citations, statements = [], charts = [], result } = found
+  return citations.length + statements.length + charts.length === 0 && !result
 }
 
 /** How long it took, and the tokens that the model counted. */
@@ -88,7 +88,7 @@ function Spent({
   const tookMs = summary?.took_ms ?? watchedMs
   const words = [
     ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
-    // Those of the built-in model cost nothing.
+    // The built-in model is free.
     ...(summary === undefined || summary.provider === 'builtin' ? [] : [usageOf(summary.usage)]),
   ]
   return <span class="quiet grow">{words.join(' · ')}</span>

@@ -29,7 +29,7 @@ interface DocumentFormProps {
 }
 
 export function DocumentForm({ of, document: opened, onSaved, onClose }: DocumentFormProps) {
-  // The document as it was opened, even if the view reads it again behind this window.
+  // The document as opened, even if the view reloads it behind this window.
   const [first] = useState(opened)
   const [before, setBefore] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
@@ -84,7 +84,7 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
 interface ContentFieldProps {
   readonly column: string
   readonly text: string
-  /** The text was made from JSON. */
+  /** Whether the text was made from JSON. */
   readonly isMade: boolean
   readonly onText: (text: string) => void
 }

@@ -22,11 +22,10 @@ export interface Row {
   /** The document's. */
   readonly id: string
   readonly title: string
-  /** The beginning of its text. */
+  /** The start of its text. */
   readonly excerpt: string
   readonly size: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** Of a chunk. */
   readonly place?: {
     readonly start: number
     readonly end: number

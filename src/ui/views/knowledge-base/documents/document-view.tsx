@@ -263,7 +263,7 @@ interface ChunkedTextProps {
   readonly marked: Span | undefined
 }
 
-/** The text with its chunks in two alternating colours, darker where they overlap. Distant blocks are not drawn, by CSS. */
+/** The text with its chunks in two alternating colours, darker where they overlap. CSS skips drawing distant blocks. */
 function ChunkedText({ text, chunks, marked }: ChunkedTextProps) {
   const mark = useRef<HTMLElement>(null)
   const blocks = useMemo(() => blocksOf(text), [text])

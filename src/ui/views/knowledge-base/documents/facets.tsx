@@ -86,7 +86,7 @@ function Facet(props: FacetProps) {
 
 const IS_DAY = `regexp_matches(v, '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]($|[ T])')`
 
-/** Rows of JSON have no dates: they come as texts that begin with a day. */
+/** Rows of JSON have no dates: they come as texts that start with a day. */
 function TextFacet(props: FacetProps) {
   const { of, column } = props
   const days = useResource(

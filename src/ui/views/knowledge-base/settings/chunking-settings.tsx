@@ -135,7 +135,7 @@ function costsOf(kb: KnowledgeBase, type: string, documents: number): readonly s
 
 type Stored = NonNullable<KnowledgeBase['params']['preprocessing']>
 
-/** Without a named type, the options tell it. */
+/** Without a type, it follows from the options. */
 function typeOf(stored: Stored): string {
   if (typeof stored.type === 'string') return stored.type
   const known = [...TYPES, ...OTHER_TYPES].map(([one]) => one)

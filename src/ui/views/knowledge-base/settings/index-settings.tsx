@@ -155,7 +155,7 @@ function stateWords(type: string, state: string): string {
   return state === 'ready' ? `The ${type} index answers searches` : 'Searches are exact'
 }
 
-/** What a save replaces. */
+/** The part a save replaces. */
 function searchPart({ params }: KnowledgeBase) {
   const { language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion } = params
   return [language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion]

@@ -167,7 +167,7 @@ type Changes = object | ((now: KnowledgeBase) => object)
 
 /**
  * Saves one part, unless another window has changed just that part since it was read.
- * @param partOf what a save replaces: the rest may change meanwhile, as metadata does with every insert
+ * @param partOf the part a save replaces: the rest may change meanwhile, as metadata does with every insert
  */
 export function useSaving(
   { of, kb, onSaved }: Pick<SectionProps, 'of' | 'kb' | 'onSaved'>,
