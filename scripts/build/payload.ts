@@ -10,6 +10,7 @@ const OWN = [
   'assets/sample',
   'docs',
   'src/ui/docs',
+  'src/ui/styles',
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
