@@ -1,25 +1,32 @@
 /**
  * `npm run screenshots [-- <folder>]`: a picture of every view, empty and full, wide and narrow, light and dark, in
- * `screenshots/`, against a server of its own.
+ * `screenshots/`, against a server of its own; and the pictures of the documentation, in `docs/pictures/`. With `--docs` only
+ * those.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { startChromium, untilLoaded } from './chromium.ts'
+import { docPictures } from './doc-pictures.ts'
 import { emptyViews, fullViews, hostileViews, type ShownView } from './page-views.ts'
 import { startServer, whileRunning } from './server-process.ts'
 
 const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 390, height: 844 } }
 const SCHEMES = ['light', 'dark'] as const
 
-const folder = resolve(process.argv[2] ?? 'screenshots')
-await rm(folder, { recursive: true, force: true })
+const DOCS = '--docs'
+const [target = 'screenshots'] = process.argv.slice(2)
+const folder = resolve(target)
 const browser = await startChromium()
 try {
-  await pictures('empty', emptyViews)
-  await pictures('full', fullViews)
-  await pictures('hostile', hostileViews)
+  await docPictures(browser)
+  if (target !== DOCS) {
+    await rm(folder, { recursive: true, force: true })
+    await pictures('empty', emptyViews)
+    await pictures('full', fullViews)
+    await pictures('hostile', hostileViews)
+  }
 } finally {
   await browser.close()
 }

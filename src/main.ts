@@ -21,29 +21,27 @@ import {
   supervise,
 } from './ops/supervisor/supervise.ts'
 import { logStyleOf, logText } from './ops/telemetry/log-text.ts'
-import {
-  ALLOCATOR_ENVIRONMENT,
-  type Settings,
-  settingsFrom,
-  settingsHelp,
-} from './wiring/settings/settings.ts'
+import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom } from './wiring/settings/settings.ts'
+import { settingsHelp } from './wiring/settings/settings-help.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
 
 const DEMO_DIRECTORY = './demo-data'
 
-const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
+const help =
+  () => `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
 
 Usage: npm start [-- options], or eider serve [options]
 
 Options:
   --demo             serve the data of the demo, which is made first where there is none
   --no-supervisor    end when the server crashes, for containers that start it again themselves
-  --help             show this help
+  -h, --help         show this help
   --version          show the version
 
-Settings, as environment variables (defaults in parentheses):
+Settings are environment variables, here with their defaults in parentheses.
+
 ${settingsHelp()}
 `
 
@@ -54,7 +52,7 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   '--demo',
   NO_SUPERVISOR,
   SUPERVISED,
-  '--help',
+  ...['--help', '-h'],
   '--version',
 ])
 
@@ -65,8 +63,8 @@ function settingsOf(args: readonly string[]): Settings | number {
     process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
     return 2
   }
-  if (args.includes('--help')) {
-    process.stdout.write(HELP)
+  if (args.includes('--help') || args.includes('-h')) {
+    process.stdout.write(help())
     return 0
   }
   if (args.includes('--version')) {

@@ -5,25 +5,22 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 /** An expected failure: its message says what to do next. */
 export class CommandError extends Error {
-  /** Of the server's closed list, or one of our own. */
+  /** From the server's closed list, or one of the client's own. */
   readonly code: string
   readonly exitCode: number
-  /** Of the HTTP answer; null: the server did not say it. */
+  /** The HTTP status; null: none. */
   readonly status: number | null
 
   constructor(
     code: string,
     message: string,
-    {
-      exitCode = EXIT.failed,
-      status = null,
-      cause,
-    }: {
+    given: {
       readonly exitCode?: number
       readonly status?: number | null
       readonly cause?: unknown
     } = {},
   ) {
+    const { exitCode = EXIT.failed, status = null, cause } = given
     super(message, { cause })
     this.name = 'CommandError'
     this.code = code

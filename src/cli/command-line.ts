@@ -1,5 +1,6 @@
 /** The words and options of a command line, and help for those who mistyped one. */
 import { parseArgs } from 'node:util'
+import { nearestName } from '../core/nearest-name.ts'
 import { type CommandSpec, type OptionSpec, Options } from './command.ts'
 import { usageError } from './command-error.ts'
 
@@ -48,18 +49,14 @@ export function parseLine(
 function optionOf(
   command: string,
   known: Readonly<Record<string, OptionSpec>>,
-  {
-    name,
-    rawName,
-    value,
-    inlineValue,
-  }: {
+  given: {
     readonly name: string
     readonly rawName: string
     readonly value?: string | undefined
     readonly inlineValue?: boolean | undefined
   },
 ): { readonly option: string; readonly value: string } {
+  const { name, rawName, value, inlineValue } = given
   const positive = name.replace(/^no-/, '')
   const isNegated = positive !== name && isSwitch(known[positive])
   const option = isNegated ? positive : name
@@ -92,36 +89,8 @@ function checkWordCount(name: string, spec: CommandSpec, words: readonly string[
   throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
 }
 
-/** Of these the one that was probably meant; undefined: none is near. */
+/** The one that was probably meant; undefined: none is close. */
 export function nearest(word: string, among: readonly string[]): string | undefined {
   const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
-  if (begins.length === 1) return begins[0]
-  const found = among
-    .map((one) => ({ one, distance: editDistance(word, one) }))
-    .sort((first, second) => first.distance - second.distance)[0]
-  if (found === undefined) return undefined
-  return found.distance <= Math.max(1, Math.floor(word.length / 3)) ? found.one : undefined
-}
-
-/** Letters to insert, delete, replace or swap (optimal string alignment). */
-export function editDistance(first: string, second: string): number {
-  const rows: number[][] = []
-  for (let i = 0; i <= first.length; i += 1) {
-    const row: number[] = []
-    for (let j = 0; j <= second.length; j += 1) {
-      if (i === 0 || j === 0) {
-        row.push(i + j)
-        continue
-      }
-      const cost = first[i - 1] === second[j - 1] ? 0 : 1
-      const above = rows[i - 1]
-      const best = [(above?.[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (above?.[j - 1] ?? 0) + cost]
-      const isSwap =
-        i > 1 && j > 1 && first[i - 1] === second[j - 2] && first[i - 2] === second[j - 1]
-      if (isSwap) best.push((rows[i - 2]?.[j - 2] ?? 0) + 1)
-      row.push(Math.min(...best))
-    }
-    rows.push(row)
-  }
-  return rows[first.length]?.[second.length] ?? 0
+  return begins.length === 1 ? begins[0] : nearestName(word, among)
 }

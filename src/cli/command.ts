@@ -1,4 +1,4 @@
-/** What a command of `eider` is: what it takes, how it is explained, and where its code lies. */
+/** A command of `eider`: its words and options, its help, and where its code is. */
 import { usageError } from './command-error.ts'
 import type { HttpClient } from './http-client.ts'
 import type { Output } from './output.ts'
@@ -17,17 +17,17 @@ export interface CommandSpec {
   readonly summary: string
   /** What follows `eider`, a line for each form. */
   readonly usage: readonly string[]
-  /** How many words it takes beside its options. */
+  /** The number of words besides options. */
   readonly words: readonly [min: number, max: number]
   readonly options?: Readonly<Record<string, OptionSpec>>
-  /** What the options cannot say. */
+  /** More than the options can say. */
   readonly notes?: string
   readonly examples: readonly (readonly [command: string, says: string])[]
   /** Loaded only when the command runs. */
   readonly load: () => Promise<{ readonly run: RunCommand }>
 }
 
-/** @returns an exit code, where it is not 0 */
+/** @returns an exit code, unless it is 0 */
 export type RunCommand = (context: CommandContext) => Promise<number | undefined>
 
 export interface CommandContext {
@@ -69,7 +69,7 @@ export class Options {
     return value === undefined ? undefined : value === 'true'
   }
 
-  /** Those of these options that were given, as the query of an address. */
+  /** The given ones of these options, as a query string. */
   asQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): URLSearchParams {
     const given = names.flatMap((name) => {
       const value = this.text(name)

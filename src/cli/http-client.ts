@@ -2,7 +2,7 @@
 import { CommandError, usageError } from './command-error.ts'
 
 export interface ClientOptions {
-  /** Of the server, without a login in it. */
+  /** The server's address, without a login. */
   readonly url: string
   /** Sent as a bearer token. */
   readonly apiKey?: string | undefined
@@ -11,7 +11,7 @@ export interface ClientOptions {
   readonly password?: string | undefined
 }
 
-/** Where nothing is said: the port that a server takes when nothing is said to it. */
+/** The default port of a server. */
 const DEFAULT_PORT = '47334'
 
 /**
@@ -73,7 +73,7 @@ export interface HttpClient {
   send<Answer = unknown>(method: Method, path: string, init?: RequestInit): Promise<Answer>
 }
 
-/** A client that logs in at its first request, where it has no key. */
+/** A client that logs in at its first request, unless it has a key. */
 export function httpClient(options: ClientOptions): HttpClient {
   const address = options.url.replace(/\/+$/, '')
   const { apiKey, username, password } = options
@@ -99,7 +99,7 @@ export function httpClient(options: ClientOptions): HttpClient {
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const headers = { ...init.headers, ...authorization }
     const response = await exchange(address, method, path, { ...init, headers })
-    // Others may have logged in again meanwhile.
+    // Another request may have logged in again meanwhile.
     if (response.status === 401 && login === used) login = undefined
     return response
   }

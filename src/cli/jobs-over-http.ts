@@ -29,21 +29,18 @@ export interface JobRecord {
 const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
 
 /**
- * Shows how far a job is, until it is over.
- * @throws CommandError `job_failed`, `job_cancelled`; the signal's reason: the job goes on then
+ * Shows a job's progress until it is over.
+ * @throws CommandError `job_failed`, `job_cancelled`; the signal's reason, after which the job continues
  */
 export async function watchJob(
   id: number,
-  {
-    client,
-    output,
-    signal,
-  }: {
+  given: {
     readonly client: HttpClient
     readonly output: Output
     readonly signal: AbortSignal
   },
 ): Promise<JobRecord> {
+  const { client, output, signal } = given
   const shown = new ShownProgress(output)
   let last: JobRecord | null = null
   try {
@@ -70,7 +67,7 @@ export async function watchJob(
 
 const CONNECTIONS_MAX = 5
 
-/** @throws CommandError where it was not done */
+/** @throws CommandError unless it is done */
 export function requireDone(job: JobRecord): void {
   const next = `eider jobs resume ${job.id} goes on with it`
   if (job.state === 'failed') {
@@ -119,7 +116,7 @@ export function durationText(seconds: number): string {
 
 const LINE_MS = 10_000
 
-/** On a terminal one line that changes, elsewhere a line every ten seconds. */
+/** On a terminal one changing line, otherwise a line every ten seconds. */
 class ShownProgress {
   readonly #output: Output
   readonly #isLive: boolean

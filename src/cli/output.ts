@@ -1,11 +1,4 @@
-/** What a command prints: results to stdout, everything else to stderr. */
-
-export interface OutputOptions {
-  /** For programs: only results are printed. */
-  readonly isJson: boolean
-  readonly isQuiet: boolean
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
+/** A command's output: results to stdout, everything else to stderr. */
 
 /** The reader of our results has gone (`| head`): that is not a failure. */
 export class ReaderLeft extends Error {}
@@ -19,7 +12,13 @@ export class Output {
   readonly isTerminal: boolean
   readonly #colours: { readonly out: boolean; readonly err: boolean }
 
-  constructor({ isJson, isQuiet, environment }: OutputOptions) {
+  constructor(given: {
+    /** For programs: only results are printed. */
+    readonly isJson: boolean
+    readonly isQuiet: boolean
+    readonly environment: Readonly<Record<string, string | undefined>>
+  }) {
+    const { isJson, isQuiet, environment } = given
     this.isJson = isJson
     this.isQuiet = isQuiet
     this.isTerminal = process.stdout.isTTY === true
@@ -33,12 +32,12 @@ export class Output {
     process.stderr.on('error', () => {})
   }
 
-  /** Of the terminal; null: results are not read on one. */
+  /** The terminal's width; null: results are not read on a terminal. */
   get columns(): number | null {
     return this.isTerminal ? process.stdout.columns || COLUMNS_UNKNOWN : null
   }
 
-  /** Of a result. It resolves when there is room for more. @throws ReaderLeft */
+  /** Writes a result. It resolves when there is room for more. @throws ReaderLeft */
   async write(data: string | Uint8Array): Promise<void> {
     if (data.length === 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -58,12 +57,12 @@ export class Output {
     await this.write(`${JSON.stringify(value)}\n`)
   }
 
-  /** What goes on: to stderr, unless it shall be quiet. */
+  /** Progress: to stderr, unless quiet. */
   say(text: string): void {
     if (!this.isQuiet) process.stderr.write(`${text}\n`)
   }
 
-  /** What the user has to know even where it shall be quiet. */
+  /** Facts that the user must know even in quiet mode. */
   warn(text: string): void {
     process.stderr.write(`${text}\n`)
   }

@@ -2,7 +2,7 @@
 import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './terminal-text.ts'
 
 export interface TableStyle {
-  /** Of the terminal: cells are cut so that rows fit; null: nothing is cut. */
+  /** The terminal's width: cells are cut so that rows fit; null: uncut. */
   readonly columns: number | null
   /** auto: if this many columns do not fit. */
   readonly expanded: 'on' | 'off' | 'auto'
@@ -108,7 +108,7 @@ export class ResultTable {
     return ` ${cells.join(` ${bar} `)}`.trimEnd().concat('\n')
   }
 
-  /** Each column on a line of its own. */
+  /** Each column on a separate line. */
   #record(row: readonly unknown[]): string {
     const { isPlain, columns, dim, bold } = this.#style
     const [line, bar] = isPlain ? ['-', '|'] : ['─', '│']

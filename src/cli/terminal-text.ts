@@ -84,7 +84,7 @@ export class FlowingText {
   #column = 0
   /** Blanks that are written when a word follows them on the line. */
   #blanks = ''
-  /** The begin of a word whose rest may come. */
+  /** The start of a word whose rest may follow. */
   #word = ''
 
   /** @param columns null: lines are left as they are */
@@ -123,7 +123,7 @@ export class FlowingText {
     this.#blanks = ''
     const width = widthOf(part)
     const isBreak = this.#column > 0 && this.#column + widthOf(blanks) + width > columns
-    // A word wider than a line goes on in the next ones by the terminal's own hand.
+    // The terminal wraps a word wider than a line.
     this.#column = (isBreak ? width : this.#column + widthOf(blanks) + width) % columns
     return isBreak ? `\n${part}` : `${blanks}${part}`
   }

@@ -75,6 +75,7 @@ export const ERRORS = {
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
   file_ambiguous: { status: 409, number: 2304, title: 'Several files of that name' },
   file_changed: { status: 409, number: 2305, title: 'File was changed meanwhile' },
+  ocr_unconfirmed: { status: 409, number: 2306, title: 'Reading its pictures costs' },
   view_not_found: { status: 404, number: 2401, title: 'View not found' },
   table_not_found: { status: 404, number: 2402, title: 'Table not found' },
   relation_exists: { status: 409, number: 2403, title: 'Name already exists' },

@@ -12,7 +12,7 @@ export const INGEST_LIMITS = {
   queryReadAheadChars: 16_000_000,
   /** The other sources are stored in one transaction each, so all their chunks are held at once. */
   sourceChunksMax: 500_000,
-  /** Every chunk repeats its document's id and metadata: characters of one document's, all told. */
+  /** Every chunk repeats its document's id and metadata: the total characters for one document. */
   metadataCharsMax: 100_000_000,
   idCharsMax: 4096,
   /** Objects and lists within each other in one value. */
@@ -35,7 +35,7 @@ export const INGEST_LIMITS = {
   chunkingBatchChars: 262_144,
   /** Characters that are chunked on the main thread: about a millisecond. */
   chunkingAtOnceChars: 16_384,
-  /** Longer texts are chunked in a thread of their own. */
+  /** Longer texts are chunked in a separate thread. */
   longTextChars: 2_000_000,
   /** Chunking one batch: some hundred million characters of one document at most. */
   chunkingMs: 600_000,
@@ -54,15 +54,15 @@ export const INGEST_LIMITS = {
   crawlDelayMsMax: 10_000,
   pagesAtOnce: 8,
   pagesAtOncePerHost: 2,
-  /** Of the addresses to visit, those among which some of other hosts are looked for. */
+  /** The number of addresses searched for some of other hosts. */
   frontierLookAhead: 1000,
   /** Addresses that differ in their parameters only. */
   variantsPerPath: 200,
-  /** Messages of a mailbox behind a link. */
+  /** The number of messages of a linked mailbox. */
   documentsPerPageMax: 1000,
   /** Texts of fewer characters may be the same on two pages that are not. */
   tellingChars: 200,
-  /** Times that a page is asked for again when its server says so, and how long that may ask us to wait. */
+  /** Retries of a page when its server asks for them, and the longest pause it may demand. */
   retriesMax: 2,
   retryMsMax: 10_000,
   sitemapsMax: 20,

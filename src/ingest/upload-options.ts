@@ -1,5 +1,9 @@
-/** What a sender says about a file beside its bytes: query parameters, fields of a form. */
-import type { ReadingOptions } from '../core/domain/ports/reading-ports.ts'
+/** A sender's options for a file: query parameters, fields of a form. */
+import {
+  OCR_WISHES,
+  type OcrWish,
+  type ReadingOptions,
+} from '../core/domain/ports/reading-ports.ts'
 import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../core/domain/uploaded-file.ts'
 import { AppError } from '../core/errors.ts'
 
@@ -9,6 +13,8 @@ export interface UploadOptions {
   readonly replace: boolean
   /** The client's own name for it. */
   readonly originalName: string | null
+  /** The id of its document; null: its name. */
+  readonly documentId: string | null
   /** Where the server fetches it. */
   readonly url: string | null
 }
@@ -21,19 +27,21 @@ export const READING_FIELDS = [
   'header',
   'all_text',
   'sheet',
+  'ocr',
 ] as const
 
-const KNOWN = [
+const KNOWN_OPTIONS = [
   ...READING_FIELDS,
   'replace',
   'original_file_name',
+  'document_id',
   'source_type',
   'source',
   // Existing clients repeat it.
   'name',
 ] as const
 
-export type UploadField = (typeof KNOWN)[number]
+export type UploadField = (typeof KNOWN_OPTIONS)[number]
 
 /**
  * @param known the fields that have an effect
@@ -41,7 +49,7 @@ export type UploadField = (typeof KNOWN)[number]
  */
 export function uploadOptions(
   fields: ReadonlyMap<string, string>,
-  known: readonly UploadField[] = KNOWN,
+  known: readonly UploadField[] = KNOWN_OPTIONS,
 ): UploadOptions {
   const url = urlOf(fields.get('source_type') || undefined, fields.get('source') || undefined)
   const unknown = [...fields.keys()].find((name) => !known.some((one) => one === name))
@@ -52,32 +60,34 @@ export function uploadOptions(
   const set = (name: UploadField) => fields.get(name) || undefined
   return {
     reading: {
-      ...defined('format', parsed(set('format'), formatNamed)),
-      ...defined('encoding', parsed(set('encoding'), encodingNamed)),
-      ...defined('delimiter', parsed(fields.get('delimiter'), delimiterOf)),
+      ...defined('format', parsedOption(set('format'), formatNamed)),
+      ...defined('encoding', parsedOption(set('encoding'), encodingNamed)),
+      ...defined('delimiter', parsedOption(fields.get('delimiter'), delimiterOf)),
       ...defined(
         'header',
-        parsed(set('header'), (text) => truth('header', text)),
+        parsedOption(set('header'), (text) => truth('header', text)),
       ),
       ...defined(
         'allText',
-        parsed(set('all_text'), (text) => truth('all_text', text)),
+        parsedOption(set('all_text'), (text) => truth('all_text', text)),
       ),
-      ...defined('sheet', parsed(set('sheet'), sheetOf)),
+      ...defined('sheet', parsedOption(set('sheet'), sheetOf)),
+      ...defined('ocr', parsedOption(set('ocr'), ocrWish)),
     },
-    replace: parsed(set('replace'), (text) => truth('replace', text)) ?? false,
+    replace: parsedOption(set('replace'), (text) => truth('replace', text)) ?? false,
     originalName: set('original_file_name') ?? null,
+    documentId: set('document_id') ?? null,
     url,
   }
 }
 
-/** In the JSON of a knowledge base's files and elsewhere, an option that is not set is not there. */
+/** In the JSON of a knowledge base's files, as in other places, an unset option is missing. */
 function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
   // A computed key is typed as a string; it is K.
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
 }
 
-function parsed<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
+function parsedOption<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
   return text === undefined ? undefined : parse(text)
 }
 
@@ -93,14 +103,14 @@ function formatNamed(text: string): FileFormat {
   const name = text.trim().toLowerCase().replace(/^\./, '')
   const format = OTHER_FORMATS[name] ?? name
   if (isFileFormat(format) && format !== 'table') return format
-  throw wrong('format', text, `one of ${FORMAT_NAMES.join(', ')}`)
+  throw wrongOption('format', text, `one of ${FORMAT_NAMES.join(', ')}`)
 }
 
 function encodingNamed(text: string): string {
   try {
     return new TextDecoder(text.trim()).encoding
   } catch {
-    throw wrong('encoding', text, 'a name such as utf-8, utf-16le, windows-1252 or shift_jis')
+    throw wrongOption('encoding', text, 'a name such as utf-8, utf-16le, windows-1252 or shift_jis')
   }
 }
 
@@ -117,7 +127,7 @@ function delimiterOf(text: string): string {
   const delimiter = DELIMITERS[text.toLowerCase()] ?? text
   const isOne = [...delimiter].length === 1 && !/["\r\n\0]/.test(delimiter)
   if (isOne) return delimiter
-  throw wrong('delimiter', text, 'one character, or tab, comma, semicolon, pipe or space')
+  throw wrongOption('delimiter', text, 'one character, or tab, comma, semicolon, pipe or space')
 }
 
 const TRUTHS: Readonly<Record<string, boolean>> = {
@@ -131,7 +141,7 @@ const TRUTHS: Readonly<Record<string, boolean>> = {
 
 function truth(name: string, text: string): boolean {
   const value = TRUTHS[text.trim().toLowerCase()]
-  if (value === undefined) throw wrong(name, text, 'true or false')
+  if (value === undefined) throw wrongOption(name, text, 'true or false')
   return value
 }
 
@@ -139,7 +149,13 @@ const SHEET_CHARS_MAX = 255
 
 function sheetOf(text: string): string {
   if (text.length <= SHEET_CHARS_MAX) return text
-  throw wrong('sheet', text, 'the name or the number of a sheet')
+  throw wrongOption('sheet', text, 'the name or the number of a sheet')
+}
+
+function ocrWish(text: string): OcrWish {
+  const wish = OCR_WISHES.find((one) => one === text)
+  if (wish === undefined) throw wrongOption('ocr', text, OCR_WISHES.join(', '))
+  return wish
 }
 
 function urlOf(sourceType: string | undefined, source: string | undefined): string | null {
@@ -148,12 +164,12 @@ function urlOf(sourceType: string | undefined, source: string | undefined): stri
     const message = 'Parameter "source" needs source_type=url beside it'
     throw new AppError('invalid_request', message)
   }
-  if (sourceType !== 'url') throw wrong('source_type', sourceType, 'file or url')
+  if (sourceType !== 'url') throw wrongOption('source_type', sourceType, 'file or url')
   if (source !== undefined) return source
   throw new AppError('missing_parameter', 'Must provide "source", the address of the file')
 }
 
-function wrong(name: string, found: string, expected: string): AppError {
+function wrongOption(name: string, found: string, expected: string): AppError {
   const message = `Parameter "${name}" must be ${expected}, found "${found.slice(0, 100)}"`
   return new AppError('invalid_request', message)
 }

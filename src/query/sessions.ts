@@ -8,15 +8,15 @@ import { variableOf } from '../sql/lexer/variable-names.ts'
 export interface SessionName {
   /** The user who is logged in; empty: none. Another login has other sessions, even with the same names. */
   readonly login: string
-  /** What the client calls it; empty: the login's own. */
+  /** The client's name for it; empty: the login's own. */
   readonly name: string
 }
 
 interface SessionLimits {
   readonly sessionsMax: number
-  /** Of one session's variables, names included. */
+  /** For one session's variables, with their names. */
   readonly sessionBytesMax: number
-  /** Of all sessions. */
+  /** For all sessions. */
   readonly bytesMax: number
   /** A session that no request names for so long ends. */
   readonly idleMs: number
@@ -251,7 +251,7 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   transaction_read_only: false,
   tx_isolation: 'REPEATABLE-READ',
   tx_read_only: false,
-  // The MySQL whose system tables are imitated: clients decide by it what to ask for.
+  // The MySQL version whose system tables are imitated: clients decide by it what to request.
   version: '8.0.17-Eider',
   version_comment: 'Eider',
   wait_timeout: 28_800,

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Entry } from 'yauzl'
 import type { ReadArchive, ReadMember } from '../core/domain/ports/reading-ports.ts'
 import { AppError } from '../core/errors.ts'
+import { couldNotRead } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } from './zip-file.ts'
 
@@ -24,7 +25,7 @@ export async function readArchive(path: string, folder: string): Promise<ReadArc
   } catch (error) {
     if (error instanceof AppError) throw error
     const reason = error instanceof Error ? error.message : String(error)
-    throw unreadable(`the ZIP is damaged (${reason}); make it again`, error)
+    throw couldNotRead(`the ZIP is damaged (${reason}); make it again`, error)
   }
 }
 
@@ -36,12 +37,12 @@ async function entriesOf(path: string, zipBytes: number): Promise<readonly Entry
     entries.push(entry)
     inflatedBytes += entry.uncompressedSize
     if (entries.length > READING_LIMITS.zipEntriesMax) {
-      throw unreadable(`a ZIP has at most ${READING_LIMITS.zipEntriesMax} entries`)
+      throw couldNotRead(`a ZIP has at most ${READING_LIMITS.zipEntriesMax} entries`)
     }
     const isSwelling =
       inflatedBytes > READING_LIMITS.unpackedFreely + READING_LIMITS.unpackedPerByte * zipBytes
     if (isSwelling || inflatedBytes > READING_LIMITS.unpackedBytesMax) {
-      throw unreadable('its members are larger than any that were packed in good faith')
+      throw couldNotRead('its members are larger than any that were packed in good faith')
     }
   }
   return entries
@@ -57,7 +58,7 @@ async function unpacked(
   let index = 0
   for await (const { entry, zip } of zipFileEntries(path)) {
     index += 1
-    const name = nameOf(entry)
+    const name = entryName(entry)
     if (name.endsWith('/') || LEFT_OUT.test(name)) {
       skipped += 1
       continue
@@ -91,13 +92,8 @@ async function unpackedMember(
 }
 
 /** As text, with `/` between folders. Nothing is ever written under it. */
-function nameOf(entry: Entry): string {
+function entryName(entry: Entry): string {
   return nameOfEntry(entry)
     .replaceAll('\\', '/')
     .replace(/^(\.?\/)+/, '')
-}
-
-function unreadable(why: string, cause?: unknown): AppError {
-  const message = `The file could not be read: ${why}`
-  return new AppError('file_unreadable', message, cause === undefined ? {} : { cause })
 }

@@ -4,6 +4,7 @@ import type {
   ScanMediaType,
 } from '../core/domain/ports/reading-ports.ts'
 import type { Recognized } from '../core/domain/uploaded-file.ts'
+import { AppError } from '../core/errors.ts'
 
 /** Reads the documents of one format. It runs in a reader process: what it throws is one error of one request. */
 export type DocumentReader = (
@@ -33,4 +34,13 @@ export function wholeDocument(
   found: Pick<ReadDocument, 'content' | 'title' | 'syntax'> & Partial<ReadDocument>,
 ): ReadDocument {
   return { id: null, parts: null, columns: {}, links: [], ...found }
+}
+
+/** @param sentence for the sender: what the file is or holds, and what would help */
+export function unreadable(sentence: string, cause?: unknown): AppError {
+  return new AppError('file_unreadable', sentence, cause === undefined ? {} : { cause })
+}
+
+export function couldNotRead(why: string, cause?: unknown): AppError {
+  return unreadable(`The file could not be read: ${why}`, cause)
 }

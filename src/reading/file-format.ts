@@ -1,6 +1,6 @@
 import type { ScanMediaType } from '../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../core/domain/uploaded-file.ts'
-import { AppError } from '../core/errors.ts'
+import { unreadable } from './document-format.ts'
 import { languageOfName, languageOfShebang } from './programming-languages.ts'
 import { markedEncoding, wideEncoding } from './text-encoding.ts'
 import { beginsLikeZip, zipEntries, zipNames } from './zip-file.ts'
@@ -44,8 +44,8 @@ export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat 
   if (found !== null) return found
   if (isArchive(bytes)) return 'zip'
   const kind = unreadableKind(bytes)
-  if (kind !== null) throw new AppError('file_unreadable', kind)
-  throw new AppError('file_unreadable', `The file's content is binary; readable are ${KNOWN}`)
+  if (kind !== null) throw unreadable(kind)
+  throw unreadable(`The file's content is binary; readable are ${KNOWN}`)
 }
 
 /** Its content is listed in its directory, which may be anywhere in the file. */
@@ -189,7 +189,7 @@ function looksLikeCsv(begin: string): boolean {
 }
 
 /** Known beginnings of files, and the sender's next step. */
-const KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
+const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
   ...(
     [
       ['II*\0', 0],
@@ -238,7 +238,7 @@ function unreadableKind(bytes: Uint8Array): string | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
   if (isOle(bytes)) return oleKind(bytes)
   if (beginsLikeZip(bytes)) return zipKind(bytes)
-  return KINDS.find(([magic, at]) => begin.startsWith(toWindows1252(magic), at))?.[2] ?? null
+  return FORMAT_KINDS.find(([magic, at]) => begin.startsWith(toWindows1252(magic), at))?.[2] ?? null
 }
 
 function zipKind(bytes: Uint8Array): string {

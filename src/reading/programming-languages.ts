@@ -77,7 +77,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 const LANGUAGES = byWord(ENDINGS)
 
 /** Files that are named by custom instead of an ending. */
-const NAMES = byWord({
+const LANGUAGE_NAMES = byWord({
   makefile: 'makefile gnumakefile',
   dockerfile: 'dockerfile containerfile',
   ruby: 'rakefile gemfile vagrantfile',
@@ -101,7 +101,7 @@ const INTERPRETERS = byWord({
 export function languageOfName(name: string): string | null {
   const lower = name.toLowerCase()
   const ending = /\.([a-z0-9]{1,16})$/.exec(lower)?.[1] ?? ''
-  return NAMES.get(lower) ?? LANGUAGES.get(ending) ?? null
+  return LANGUAGE_NAMES.get(lower) ?? LANGUAGES.get(ending) ?? null
 }
 
 /** The language that `#!` in the first line names; null: there is none. */

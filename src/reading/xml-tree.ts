@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2'
-import { AppError } from '../core/errors.ts'
+import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { decodeText } from './text-encoding.ts'
 
@@ -29,7 +29,7 @@ export function parseXml(bytes: Uint8Array): XmlElement {
       onopentag(name, attributes) {
         if (open.length > READING_LIMITS.xmlDepthMax) {
           const limit = `${READING_LIMITS.xmlDepthMax} levels`
-          throw new AppError('file_unreadable', `XML nested deeper than ${limit}`)
+          throw unreadable(`XML nested deeper than ${limit}`)
         }
         const element: OpenElement = { name: localName(name), attributes, children: [] }
         open.at(-1)?.children.push(element)

@@ -10,6 +10,7 @@ import {
   type ZipFile,
 } from 'yauzl'
 import { AppError } from '../core/errors.ts'
+import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
 /** A ZIP on disk: its entries, and each as a stream, so that none is ever in memory whole. */
@@ -174,9 +175,7 @@ export function zipEntries(
     if (cause instanceof AppError) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
     const next = 'it may be cut off or locked by a password; save it again without one'
-    throw new AppError('file_unreadable', `The file is a damaged ZIP (${reason}); ${next}`, {
-      cause,
-    })
+    throw unreadable(`The file is a damaged ZIP (${reason}); ${next}`, cause)
   }
 }
 
@@ -186,7 +185,7 @@ function entriesOf(bytes: Uint8Array): readonly UnzipFileInfo[] {
     filter: (entry) => {
       if (entries.length >= READING_LIMITS.zipEntriesMax) {
         const limit = `a ZIP has at most ${READING_LIMITS.zipEntriesMax} entries`
-        throw new AppError('file_unreadable', `The file holds too many parts: ${limit}`)
+        throw unreadable(`The file holds too many parts: ${limit}`)
       }
       entries.push(entry)
       return false
@@ -218,7 +217,7 @@ function checksumsIn(bytes: Uint8Array): readonly number[] {
 /** For a part that exists but differs from the packed one. */
 export function damagedPart(name: string): AppError {
   const message = `The file is damaged: its part ${name} is not what was packed (its checksum is wrong)`
-  return new AppError('file_unreadable', `${message}; send it again, or save it again`)
+  return unreadable(`${message}; send it again, or save it again`)
 }
 
 function refuseSwelling(entries: readonly UnzipFileInfo[]): void {
@@ -228,5 +227,5 @@ function refuseSwelling(entries: readonly UnzipFileInfo[]): void {
   if (inflated <= READING_LIMITS.inflatedBytesMax && !isSwelling) return
   const found = `${entries.length} parts of ${packed} bytes would unpack to ${inflated}`
   const limit = isSwelling ? `${RATIO_MAX} times` : `${READING_LIMITS.inflatedBytesMax} bytes`
-  throw new AppError('file_unreadable', `The file swells: ${found}; at most ${limit} is read`)
+  throw unreadable(`The file swells: ${found}; at most ${limit} is read`)
 }

@@ -9,7 +9,7 @@ import type { CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import { textHash } from '../core/text/text-hash.ts'
 import { KeyRows, numbersOfKeys } from './vectors/row-table.ts'
 
-/** Of more changed chunks than these, all are read again. */
+/** With more changed chunks, all are read again. */
 const CHANGED_MAX = 2_000
 
 const NO_KEYS = new BigInt64Array()
@@ -85,7 +85,7 @@ export class ChunkValues {
     }
   }
 
-  /** Those that are to be read now. */
+  /** The changed chunks to read now. */
   takeChanged(): readonly bigint[] {
     const keys = [...this.changed].map(BigInt)
     this.changed.clear()
@@ -343,7 +343,7 @@ function certain(truths: Uint8Array | null, isNegated: boolean): Uint8Array | nu
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 const TIME = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?)?$/
 
-/** Since 1970; null: there is no such day. */
+/** Since 1970; null: not a valid date. */
 function microsOf(text: string): number | null {
   const [day = '', time = '00:00:00'] = text.split(/[ T]/)
   const millis = Date.parse(`${day}T${time}Z`)

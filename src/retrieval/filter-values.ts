@@ -11,7 +11,7 @@ import type {
 import { hashSql } from '../core/text/text-hash.ts'
 import { ChunkValues, type KeptChunks, keptChunks } from './chunk-values.ts'
 
-/** Of the values of all knowledge bases. */
+/** For the values of all knowledge bases. */
 const BYTES_MAX = 64 * 1024 ** 2
 
 /** A column with more different words is left to the database. */
@@ -20,14 +20,14 @@ const WORDS_MAX = 2_000
 /** Reads of one search while writes come in between. */
 const READS_MAX = 4
 
-/** Rows that are made at once: one step of the database instead of many. */
+/** Rows made at once: one step of the database instead of many. */
 const SHORT_ROWS_MAX = 200_000
 
 interface Known {
   readonly values: ChunkValues
   /** Set while values are read: false when that failed. */
   reading: Promise<boolean> | null
-  /** Writes that were committed meanwhile. */
+  /** Writes committed meanwhile. */
   later: CommittedWrite[]
 }
 
@@ -37,7 +37,7 @@ export interface FilteredSearch {
   readonly limits: RunLimits
   readonly chunkCount: number
   readonly revision: number
-  /** Whether a transaction that begins now still sees that revision. */
+  /** Whether a new transaction still sees that revision. */
   isCurrent(): boolean
 }
 
@@ -65,7 +65,7 @@ export class FilterValues {
       signal.throwIfAborted()
       let known = this.#known.get(knowledgeBase.id)
       if (known === undefined) {
-        // What is read while a write is being committed may be of before or after it.
+        // A read during a commit may see the state before or after it.
         if (!isCurrent()) return null
         known = { values: new ChunkValues(revision), reading: null, later: [] }
         this.#known.set(knowledgeBase.id, known)
@@ -128,7 +128,7 @@ export class FilterValues {
     return isGood
   }
 
-  /** Those used longest ago go first. */
+  /** The least recently used are dropped first. */
   #keep({ id }: KnowledgeBase, known: Known): void {
     this.#known.set(id, known)
     let bytes = [...this.#known.values()].reduce((sum, { values }) => sum + values.bytes, 0)
@@ -140,10 +140,16 @@ export class FilterValues {
   }
 
   async #readColumn(
-    { values, column, rows }: ColumnRead,
+    given: {
+      readonly values: ChunkValues
+      readonly column: ConditionColumn
+      /** What to read it from. */
+      readonly rows: Pick<BoundSql, 'sql' | 'values'>
+    },
     { limits, chunkCount }: FilteredSearch,
     signal: AbortSignal,
   ): Promise<void> {
+    const { values, column, rows } = given
     const words = values.wordsOf(column)
     if (column.kind === 'word') {
       const sql = `SELECT DISTINCT ${quote(column.name)} FROM ${rows.sql} LIMIT ${WORDS_MAX + 1}`
@@ -169,13 +175,6 @@ export class FilterValues {
       values.put(column, batch.keys(0), batch.doubles(1))
     }
   }
-}
-
-interface ColumnRead {
-  readonly values: ChunkValues
-  readonly column: ConditionColumn
-  /** What to read it from. */
-  readonly rows: Pick<BoundSql, 'sql' | 'values'>
 }
 
 /** The rows of all chunks, or of some. */

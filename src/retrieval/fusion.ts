@@ -35,15 +35,13 @@ export interface FusionWeights {
  * @param found.keywordHits the best first: exactly those that have a part
  */
 export function fusedHits(
-  {
-    neighbours,
-    keywordHits,
-  }: {
+  given: {
     readonly neighbours: readonly NearestChunk[]
     readonly keywordHits: readonly KeywordHit[]
   },
   { alpha, fusion }: FusionWeights,
 ): readonly FusedHit[] {
+  const { neighbours, keywordHits } = given
   const byVector = vectorParts(neighbours, fusion)
   const byKeywords = keywordParts(keywordHits, fusion)
   const distances = new Map<bigint, number>()
@@ -107,14 +105,12 @@ export interface RankedHit {
  */
 export async function exactFusion(
   fused: readonly FusedHit[],
-  {
-    firstCount,
-    distancesOf,
-  }: {
+  given: {
     readonly firstCount: number | null
     distancesOf(keys: readonly bigint[]): Promise<readonly NearestChunk[]>
   },
 ): Promise<readonly RankedHit[]> {
+  const { firstCount, distancesOf } = given
   const least = firstCount === null ? 0 : (fused[firstCount - 1]?.relevance ?? 0)
   const first = fused.filter(({ relevance }) => relevance >= least)
   const unmeasured = first.filter(({ distance }) => distance === null).map(({ key }) => key)
@@ -143,8 +139,8 @@ const FOREIGN_SCRIPT_ALPHA = 0.05
 const FOREIGN_LANGUAGE_ALPHA = 0.2
 
 /**
- * The weight of the vectors where nothing sets one. The built-in model is English: in other languages keywords count
- * more. Other models are taken to know every language.
+ * The default weight of the vectors. The built-in model is English: in other languages keywords count more. Other models are
+ * assumed to know every language.
  * @param text null: only the vector is known
  */
 export function defaultAlpha(
@@ -179,18 +175,18 @@ export interface ConvexSearch {
   readonly firstCount: number
   /** The number of nearest that were requested; if fewer came, there are no others. */
   readonly nearestCount: number
-  /** Those nearest, and maybe some more; none where the keyword hits are enough. */
+  /** The nearest, and maybe some more; empty if the keyword hits are enough. */
   readonly neighbours: readonly NearestChunk[]
   readonly hits: KeywordHits
   /** This many of the best keyword hits were requested. */
   readonly hitCount: number
-  /** Whether all that are as relevant as the last are wanted, however far they are: unset, those equally near. */
+  /** Whether all chunks as relevant as the last are wanted, at any distance; unset: only equally near ones. */
   readonly isOfRelevanceOnly?: boolean
 }
 
 /**
  * The most relevant first, of equal ones the nearer, with those that are equal to the last.
- * @returns null where too many keyword hits are in question
+ * @returns null with too many keyword hits
  * @throws AppError those of `KeywordHits`
  */
 export async function bestConvex(
@@ -219,10 +215,10 @@ export async function bestConvex(
   return search.isOfRelevanceOnly === true ? ranked.above(ranked.least()) : ranked.first(firstCount)
 }
 
-/** How many more keyword hits are looked at where those so far may not be enough. */
+/** The factor by which more keyword hits are examined if those so far may not be enough. */
 const DEEPER = 4
 
-/** The chunks that were measured so far. */
+/** The chunks measured so far. */
 class RankedHits {
   readonly #search: ConvexSearch
   readonly #hits = new Map<bigint, RankedHit>()
@@ -250,7 +246,7 @@ class RankedHits {
     this.#hits.set(key, { key, distance, relevance: this.relevanceOf(distance, score) })
   }
 
-  /** The relevance that a chunk needs to be among the wanted ones. */
+  /** The relevance that a chunk needs to be among the results. */
   least(): number {
     const { firstCount } = this.#search
     if (this.#hits.size < firstCount) return 0
@@ -315,7 +311,7 @@ export async function bestFedBack(
   const found = await feedback.searchBy(movedVector, signal)
   if (found === null) return null
   const { neighbours, keywordHits: hits } = found
-  // Those of equal relevance come by their distances to the text: the nearest to it are among the neighbours as well.
+  // Chunks of equal relevance are ordered by distance to the text: the nearest are also among the neighbours.
   const ranked = await bestConvex({ ...search, neighbours, hits, isOfRelevanceOnly: true }, signal)
   if (ranked === null) return null
   const relevances = new Map(ranked.map(({ key, relevance }) => [key, relevance]))

@@ -17,18 +17,7 @@ import type { PrefilteredChunks } from './prefilter.ts'
 /** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
 
-export interface KeywordRetrieval {
-  readonly knowledgeBase: KnowledgeBase
-  readonly keywordSearch: KeywordSearch
-  readonly revision: number
-  readonly limits: RunLimits
-  /** The chunks among which to search; null: all. */
-  readonly prefiltered: PrefilteredChunks | null
-  /** Whether a transaction that begins now still sees that revision. */
-  isCurrent(): boolean
-}
-
-/** What the keyword index says of one search, by the posting lists of one state. */
+/** The keyword index's result for one search, by the posting lists of one state. */
 export type ScoredHits = Omit<KeywordHits, 'distancesOf'>
 
 const NO_HITS: ScoredHits = {
@@ -55,7 +44,19 @@ export class KeywordRetriever {
    * @returns null where the lists are too long, or too many chunks equally good
    * @throws AppError as `SqlEngine.run` does
    */
-  async search(search: KeywordRetrieval, signal: AbortSignal): Promise<ScoredHits | null> {
+  async search(
+    search: {
+      readonly knowledgeBase: KnowledgeBase
+      readonly keywordSearch: KeywordSearch
+      readonly revision: number
+      readonly limits: RunLimits
+      /** The chunks among which to search; null: all. */
+      readonly prefiltered: PrefilteredChunks | null
+      /** Whether a new transaction still sees that revision. */
+      isCurrent(): boolean
+    },
+    signal: AbortSignal,
+  ): Promise<ScoredHits | null> {
     const { knowledgeBase: ids, keywordSearch, prefiltered } = search
     const { keys, counts } = keywordSearch.terms
     if (keys.length === 0) return NO_HITS
@@ -94,7 +95,7 @@ export class KeywordRetriever {
       const passing = best.filter(({ key }) => passingKeys.has(BigInt(key)))
       const least = passing[count - 1]?.score
       const isAll = best.length < wanted
-      // What is equal to the last of the best was looked at as well.
+      // Hits equal to the last of the best were examined as well.
       if (isAll || least !== undefined) {
         return passing.filter(({ score }) => least === undefined || score >= least)
       }

@@ -37,7 +37,7 @@ export interface RetrievalStore {
 }
 
 export interface RetrievalOptions extends VectorCachesOptions {
-  /** Of the rows of chunks in memory; 0: none are kept. */
+  /** For the rows of chunks in memory; 0: none. */
   readonly rowBytesMax: number
 }
 
@@ -153,9 +153,9 @@ export class IndexStates implements VectorIndexStates {
 }
 
 interface Commits {
-  /** That have begun. */
+  /** Started. */
   count: number
-  /** That have begun and not ended. */
+  /** Started and not ended. */
   pending: number
   ended: PromiseWithResolvers<void> | null
 }

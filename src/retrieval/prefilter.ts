@@ -13,7 +13,7 @@ export interface PrefilterRequest {
   kept(): Promise<KeptChunks | null>
   readonly limits: RunLimits
   readonly revision: number
-  /** Whether a transaction that begins now still sees that revision. */
+  /** Whether a new transaction still sees that revision. */
   isCurrent(): boolean
 }
 
@@ -22,7 +22,7 @@ export interface PrefilteredChunks {
   readonly request: PrefilterRequest
   /** null: they are too many to list, and `passing` checks single ones. */
   readonly keys: BigInt64Array | null
-  /** Those of some chunks that the conditions keep. */
+  /** The chunks that the conditions keep. */
   passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
 }
 
@@ -57,7 +57,7 @@ export class Prefilter {
     this.#reader = reader
   }
 
-  /** The keys where they are few, or asked for again; null: they are many, which `passing` recognises. */
+  /** The keys if they are few, or requested again; null: they are many, which `passing` recognises. */
   async fewKeys(
     request: PrefilterRequest,
     chunkCount: number,
@@ -121,7 +121,7 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    // The rows of a short list are made at once: that is one step of the database instead of many.
+    // The rows of a short list are made at once: one step of the database instead of many.
     const isShort = keysMax <= SHORT_KEYS_MAX
     for await (const batch of this.#reader.columns(
       { ...prefilter, sql, isShort },
@@ -141,7 +141,7 @@ export class Prefilter {
     return keys
   }
 
-  /** Those of the nearest that the conditions keep; null: they are too few, even of the most that can be looked at. */
+  /** The nearest that the conditions keep; null: too few, even of the most that can be examined. */
   async #nearestPassing(
     search: PrefilteredSearch,
     signal: AbortSignal,
@@ -163,7 +163,7 @@ export class Prefilter {
     }
   }
 
-  /** Those of the chunks that the conditions keep. */
+  /** The chunks that the conditions keep. */
   async passing(
     keys: readonly bigint[],
     request: Pick<PrefilterRequest, 'prefilter' | 'kept' | 'limits'>,
@@ -183,7 +183,7 @@ export class Prefilter {
 }
 
 const PREFILTER_BYTES_MAX = 32 * 1024 ** 2
-/** Of one list: longer ones are read again. */
+/** For one list: longer ones are read again. */
 const LIST_BYTES_MAX = 4 * 1024 ** 2
 
 interface KeyList {
@@ -204,7 +204,7 @@ export class PrefilterCache {
   /** By their names, at which revision prefilters were asked for that are not among the lists. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
 
-  /** Whether the same one was asked for at the same revision before: it is worth a long list then. */
+  /** Whether it was requested before at the same revision: then a long list is worthwhile. */
   isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
     if (!prefilter.isCacheable) return false
     const name = conditionName(prefilter)
@@ -250,7 +250,7 @@ export async function topKWithMargin(
 ): Promise<readonly NearestChunk[] | null> {
   const { neighboursMax } = VECTOR_LIMITS
   if (search.k > neighboursMax) return null
-  // A `k` that is not a count goes on as it is, to be refused.
+  // A `k` that is not a count is passed on, to be refused.
   let wanted = search.k > 0 ? Math.min(search.k + 8, neighboursMax) : search.k
   for (;;) {
     const found = await index.search({ ...search, k: wanted }, signal)
@@ -265,8 +265,8 @@ export async function topKWithMargin(
 }
 
 /**
- * How far two distances can change places when inner products of unit vectors are added up in
- * float32 in any order: each is off by no more than n * 2^-24, and a little for 1 - x.
+ * How far two distances can change places when inner products of unit vectors are added up in float32 in any order: each is
+ * off by at most n * 2^-24, and a little for 1 - x.
  */
 export function float32Margin(dimensions: number): number {
   return 2 * (dimensions + 2) * 2 ** -24

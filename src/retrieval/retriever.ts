@@ -30,7 +30,7 @@ const IS_DOCUMENT: ColumnCondition = {
 /** DuckDB rounds differently, so ask the accelerator for a few more. */
 const MORE_OF_ACCELERATOR = 4
 
-/** A cache as a transaction sees its table that begins while it is current. */
+/** The state of a cache for a transaction that starts while it is current. */
 export interface CacheSnapshot {
   readonly cache: VectorCache
   readonly index: ExactIndex
@@ -51,7 +51,7 @@ interface RequestedSearch extends NearestSearch {
   readonly prefiltered: PrefilteredChunks | null
 }
 
-/** Searches in the caches of the vectors, and in the keyword index beside them. */
+/** Searches in the caches of the vectors, and in the keyword index. */
 export class Retriever {
   readonly #prefilter: Prefilter
   readonly #filterValues: FilterValues
@@ -208,7 +208,7 @@ export class Retriever {
   }
 }
 
-/** What is found of a cache that is let go meanwhile is out of date, and not a failure of the search. */
+/** Results of a cache released meanwhile are outdated, but not a failure of the search. */
 async function whileCurrent<T>(
   { isCurrent }: CacheSnapshot,
   signal: AbortSignal,

@@ -1,15 +1,20 @@
 import { chunkTables, type TableIds } from '../core/domain/chunk.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
+  AcceleratorFactory,
   ColumnReader,
   CommittedWrite,
+  DerivedFiles,
   VectorRows,
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
+import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
+import { IvfAdvice } from './ivf/ivf-advice.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'
@@ -29,11 +34,13 @@ export interface VectorCacheParts {
   readonly ids: TableIds
   /** Beyond this many vectors memory holds their codes only, a fifth of the bytes. */
   readonly wholeVectorsMax: number
+  /** Fewer vectors get no advice. */
+  readonly advisedMin: number
 }
 
 /**
- * The vectors of one knowledge base in memory, as they are in its table: loaded once, then told of
- * each write after its commit and before its answer. A cache that has missed one must be thrown away.
+ * The vectors of one knowledge base in memory, as in its table: loaded once, then notified of each write after its commit
+ * and before its answer. A cache that has missed one must be discarded.
  */
 export class VectorCache {
   readonly #parts: VectorCacheParts
@@ -44,6 +51,7 @@ export class VectorCache {
   #pendingWrites: CommittedWrite[] | null = []
   #accelerator: Accelerator | null = null
   #lastAcceleratorChange: Promise<void> = Promise.resolve()
+  #advice: IvfAdvice | null = null
   #commitCount = 0
   #commit: PromiseWithResolvers<void> | null = null
 
@@ -63,7 +71,7 @@ export class VectorCache {
 
   /**
    * Reads all vectors.
-   * @returns false when a write was missed meanwhile: the cache must be thrown away
+   * @returns false if a write was missed meanwhile: the cache must be discarded
    * @throws AppError `out_of_memory`; the reason of the stop
    */
   async load(): Promise<boolean> {
@@ -74,7 +82,7 @@ export class VectorCache {
     return pending.every((write) => this.#apply(write))
   }
 
-  /** A write is about to be committed: a transaction that begins now may see it. */
+  /** A write is about to be committed: a new transaction may see it. */
   beginCommit(): void {
     this.#commitCount += 1
     this.#commit ??= Promise.withResolvers()
@@ -95,7 +103,7 @@ export class VectorCache {
     while (this.#commit !== null) await this.#commit.promise
   }
 
-  /** Tells whether still no later write can be seen by a transaction that has just begun. */
+  /** Returns whether still no later write is visible to a transaction that has just started. */
   watch(): () => boolean {
     const count = this.#commitCount
     return () => this.#commitCount === count && !this.#stopping.signal.aborted
@@ -139,7 +147,7 @@ export class VectorCache {
     return exact
   }
 
-  /** Those that are there. */
+  /** The existing ones. */
   async vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
@@ -150,17 +158,18 @@ export class VectorCache {
     return new Map(found.flatMap(([key, vector]) => (vector === undefined ? [] : [[key, vector]])))
   }
 
-  /** The index that CREATE INDEX asked for, beside it. */
+  /** The index from CREATE INDEX, if any. */
   get accelerator(): Accelerator | null {
     return this.#accelerator
   }
 
-  /** Another one takes its place, once it is let go. @param make null: none */
+  /** Another one replaces it, once it is released. @param make null: none */
   setAccelerator(make: (index: ExactIndex) => Accelerator | null): void {
-    const before = this.#accelerator
+    const before = [this.#accelerator, this.#advice]
     this.#accelerator = null
+    this.#advice = null
     const turn = this.#lastAcceleratorChange.then(async () => {
-      await before?.close()
+      for (const one of before) await one?.close()
       if (this.#stopping.signal.aborted || this.#lastAcceleratorChange !== turn) return
       this.#accelerator = this.index === null ? null : make(this.index)
     })
@@ -171,10 +180,20 @@ export class VectorCache {
   async acceleratorSettled(): Promise<void> {
     await this.#lastAcceleratorChange
     await this.#accelerator?.settled()
+    await this.#advice?.settled()
+  }
+
+  /** What an index would bring to searches that compare all vectors: a clause. null: nothing, or it is not known yet. */
+  advice(): string | null {
+    const { index } = this
+    if (index === null || this.#accelerator !== null) return null
+    this.#advice ??= new IvfAdvice(index, this.#parts.advisedMin)
+    return this.#advice.advice()
   }
 
   close(): void {
     void this.#accelerator?.close()
+    void this.#advice?.close()
     this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory are let go'))
     this.#index?.close()
   }
@@ -217,6 +236,41 @@ export class VectorCache {
     const fetchVectors: FetchVectors = (keys, signal) => lookup.vectorsOf(keys, signal)
     return new ExactIndex({ memory, pool, dimensions, fetchVectors })
   }
+}
+
+export interface AcceleratorDeps {
+  readonly hnsw: AcceleratorFactory
+  /** Where inverted lists are kept; unset: each start trains its own. */
+  readonly derived?: DerivedFiles
+}
+
+/** The index that CREATE INDEX asked for; null: all vectors are compared. */
+export function acceleratorOf(
+  kb: KnowledgeBase,
+  index: ExactIndex,
+  { hnsw, derived }: AcceleratorDeps,
+): Accelerator | null {
+  const { id, projectId, vectorsNumber, dimensions, vectorIndex: definition } = kb
+  if (definition === null || definition.type === 'exact' || dimensions === null) return null
+  const { options } = definition
+  if (definition.type === 'ivf') {
+    const name = listFileOf(kb)
+    const file = derived && {
+      read: () => derived.read(name),
+      write: (bytes: Uint8Array) => derived.write(name, bytes),
+    }
+    return new IvfAccelerator(index, options, file)
+  }
+  if (!hnsw.possibility().possible) return null
+  return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
+}
+
+/** Other vectors have another number. */
+export function listFileOf({
+  id,
+  vectorsNumber,
+}: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
+  return `lists-${id}-${vectorsNumber}.ivf`
 }
 
 const READ_LIMITS: RunLimits = { timeoutMs: 60_000 }

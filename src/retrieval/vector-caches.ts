@@ -3,12 +3,9 @@ import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { IndexReport } from '../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type {
-  Accelerator,
-  AcceleratorFactory,
   ColumnReader,
   CommitListener,
   CommittedWrite,
-  DerivedFiles,
   RowReader,
   VectorSource,
 } from '../core/domain/ports/retrieval-ports.ts'
@@ -20,53 +17,61 @@ import type {
   NearestSearch,
   VectorAccess,
 } from '../core/domain/ports/search-ports.ts'
+import { fullName } from '../core/domain/project.ts'
 import type { VectorCopy } from '../core/domain/server-state.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable } from '../core/runtime/cancellation.ts'
-import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import { hasKernel } from './kernel/open-kernel.ts'
 import { Retriever, snapshotOf } from './retriever.ts'
-import { VectorCache, VectorLookup } from './vector-cache.ts'
-import type { ExactIndex } from './vectors/exact-index.ts'
+import {
+  type AcceleratorDeps,
+  acceleratorOf,
+  listFileOf,
+  VectorCache,
+  VectorLookup,
+} from './vector-cache.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
 
+/** Fewer vectors are compared in about a millisecond. */
+const ADVISED_MIN = 50_000
+
 /** A search that has waited this long for its vectors to be loaded is answered by a scan. */
 const LOAD_WAIT_MS = 5_000
 
-export interface VectorCachesDeps {
+export interface VectorCachesDeps extends AcceleratorDeps {
   readonly vectors: VectorSource
   readonly reader: ColumnReader & RowReader
-  readonly hnsw: AcceleratorFactory
-  /** Where inverted lists are kept; unset: each start trains its own. */
-  readonly derived?: DerivedFiles
   snapshot(): CatalogSnapshot
 }
 
 export interface VectorCachesOptions {
-  /** Of all caches together; 0: every search is a scan in the database. */
+  /** For all caches together; 0: every search is a scan in the database. */
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
   readonly wholeVectorsMax: number
+  /** Vectors from which on an index is recommended where it would be much faster; unset: `ADVISED_MIN`. */
+  readonly advisedMin?: number
   /** Called before memory is taken from the system; with less than zero when it was given back. */
   readonly onTaking?: (bytes: number) => void
 }
 
-type Entry = LoadingEntry | CachedEntry | RefusedEntry
+type Entry =
+  | (OfVectors & {
+      readonly kind: 'loading'
+      readonly cache: VectorCache
+      readonly loaded: Promise<void>
+    })
+  | CachedEntry
+  | RefusedEntry
 
 interface OfVectors {
-  /** Of the table that is cached. */
+  /** For the cached table. */
   readonly vectorsNumber: number
-}
-
-interface LoadingEntry extends OfVectors {
-  readonly kind: 'loading'
-  readonly cache: VectorCache
-  readonly loaded: Promise<void>
 }
 
 /** Not tried again before another one has gone. */
@@ -78,7 +83,7 @@ interface RefusedEntry extends OfVectors {
 interface CachedEntry extends OfVectors {
   readonly kind: 'cached'
   readonly cache: VectorCache
-  /** That the accelerator was made for, as JSON. */
+  /** The accelerator's definition, as JSON. */
   indexDefinition: string
 }
 
@@ -89,9 +94,8 @@ interface Scanning {
 }
 
 /**
- * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
- * Each is loaded in the background, one after the other; meanwhile, and where memory does not
- * suffice, the database scans.
+ * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks. Each is loaded in the
+ * background, one after the other; until then, and without enough memory, the database scans.
  */
 export class VectorCaches implements NearestChunks, KnownChunks, CommitListener {
   readonly #deps: VectorCachesDeps
@@ -143,7 +147,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
     const ivf = knowledgeBases.filter(({ vectorIndex }) => vectorIndex?.type === 'ivf')
-    // What is left over costs a little room, and is tried again at the next start.
+    // Remaining files cost a little space, and are deleted at the next start.
     void this.#deps.derived?.keepOnly(new Set(ivf.map(listFileOf))).catch(() => {})
   }
 
@@ -167,7 +171,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
       return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
-      // A cache that is let go, or vectors that went meanwhile: not a failure of the search.
+      // A released cache, or vectors removed meanwhile: not a failure of the search.
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }
@@ -195,11 +199,14 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     if (index === null) return scan('its vectors are not in memory yet')
     const vectors = `${index.count} vectors in memory`
     const report = isPrefiltered ? null : (entry?.cache.accelerator?.report() ?? null)
-    if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
+    const advice = isPrefiltered ? '' : adviceFor(kb, entry)
+    if (report?.state !== 'ready') {
+      return { kind: 'memory', detail: `${vectors}, scanned exactly${advice}` }
+    }
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
   }
 
-  /** What is in memory of its vectors. */
+  /** The part of its vectors in memory. */
   copyOf(kb: KnowledgeBase): VectorCopy {
     const entry = this.#entries.get(kb.id)
     if (entry === undefined || entry.kind === 'refused') return { kind: 'none', count: 0, bytes: 0 }
@@ -216,11 +223,11 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     if (accelerator !== null) return accelerator.report()
     if (index === null) return null
     const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
-    const detail = `all vectors are compared, in ${size} of memory`
+    const detail = `all vectors are compared, in ${size} of memory${adviceFor(kb, entry)}`
     return { state: 'exact', vectorCount: index.count, detail }
   }
 
-  /** null: no index was asked for. */
+  /** null: no index was requested. */
   #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
     const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
     if (!hasIndex || kb.dimensions === null) return null
@@ -282,7 +289,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return this.#cacheOf(kb)
   }
 
-  /** null: there is none yet. One that is behind is replaced. */
+  /** null: none yet. An outdated one is replaced. */
   #cacheOf(planned: KnowledgeBase): VectorCache | null {
     const { knowledgeBases } = this.#deps.snapshot()
     const kb = knowledgeBases.find(({ id }) => id === planned.id)
@@ -343,12 +350,12 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
 
   #newCache(kb: KnowledgeBase): VectorCache {
     const { vectors: source, reader } = this.#deps
-    const { wholeVectorsMax } = this.#options
+    const { wholeVectorsMax, advisedMin = ADVISED_MIN } = this.#options
     const { memory, pool } = this.#scanner()
     const { id, projectId, vectorsNumber } = kb
     const ids = { id, projectId, vectorsNumber }
     const lookup = new VectorLookup(reader, ids)
-    return new VectorCache({ source, memory, pool, ids, lookup, wholeVectorsMax })
+    return new VectorCache({ source, memory, pool, ids, lookup, wholeVectorsMax, advisedMin })
   }
 
   #scanner(): Scanning {
@@ -366,32 +373,14 @@ type Loaded =
   | Omit<RefusedEntry, 'vectorsNumber'>
   | { readonly kind: 'missed' }
 
+/** Where no index was chosen: the one that would be much faster, with its statement. */
+function adviceFor(kb: KnowledgeBase, entry: Entry | undefined): string {
+  const isOpen = kb.vectorIndex === null && entry?.kind === 'cached'
+  const advice = isOpen ? entry.cache.advice() : null
+  if (advice === null) return ''
+  return `; ${advice}: CREATE INDEX ON KNOWLEDGE_BASE ${fullName(kb)} WITH (type = 'ivf')`
+}
+
 function scan(detail: string): VectorAccess {
   return { kind: 'scan', detail }
-}
-
-/** The index that CREATE INDEX asked for; null: all vectors are compared. */
-function acceleratorOf(
-  kb: KnowledgeBase,
-  index: ExactIndex,
-  { hnsw, derived }: Pick<VectorCachesDeps, 'hnsw' | 'derived'>,
-): Accelerator | null {
-  const { id, projectId, vectorsNumber, dimensions, vectorIndex: definition } = kb
-  if (definition === null || definition.type === 'exact' || dimensions === null) return null
-  const { options } = definition
-  if (definition.type === 'ivf') {
-    const name = listFileOf(kb)
-    const file = derived && {
-      read: () => derived.read(name),
-      write: (bytes: Uint8Array) => derived.write(name, bytes),
-    }
-    return new IvfAccelerator(index, options, file)
-  }
-  if (!hnsw.possibility().possible) return null
-  return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
-}
-
-/** Other vectors have another number. */
-function listFileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
-  return `lists-${id}-${vectorsNumber}.ivf`
 }

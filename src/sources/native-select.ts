@@ -1,4 +1,5 @@
 /** A caller's own SQL for a source: it must be a single SELECT. */
+import type { SourceValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { type NativeDialect, nativeTokens } from '../core/text/native-sql.ts'
 
@@ -11,11 +12,9 @@ const BEGINNINGS: ReadonlySet<string> = new Set(['SELECT', 'WITH', 'VALUES', 'TA
 export function oneSelect(
   sql: string,
   dialect: NativeDialect,
-  {
-    functions,
-    words,
-  }: { readonly functions: ReadonlySet<string>; readonly words: ReadonlySet<string> },
+  given: { readonly functions: ReadonlySet<string>; readonly words: ReadonlySet<string> },
 ): string {
+  const { functions, words } = given
   const tokens = [...nativeTokens(sql, dialect)]
   const last = tokens.findLastIndex((token) => token.text !== ';' || token.kind !== 'sign')
   const body = tokens.slice(0, last + 1)
@@ -45,6 +44,36 @@ export function oneSelect(
   }
   if (depth > 0) throw new AppError('sql_syntax', 'The native SQL does not close a parenthesis')
   return sql.slice(first.start, end)
+}
+
+/** The statement with its values in its text, for what takes none. */
+export function valuesInText(
+  sql: string,
+  values: readonly SourceValue[],
+  given: { readonly dialect: NativeDialect; literalOf(value: SourceValue): string },
+): string {
+  if (values.length === 0) return sql
+  let text = ''
+  let done = 0
+  let next = 0
+  for (const { kind, start, end, text: name } of nativeTokens(sql, given.dialect)) {
+    if (kind !== 'placeholder') continue
+    next += 1
+    const number = name === '?' ? next : Number(name.slice(1))
+    const value = values[number - 1]
+    if (value === undefined) {
+      throw new AppError('sql_syntax', `The native SQL has no value number ${number}`)
+    }
+    text += `${sql.slice(done, start)}${given.literalOf(value)}`
+    done = end
+  }
+  return text + sql.slice(done)
+}
+
+/** @throws AppError `sql_not_supported` */
+export function requireFields<T>(fields: readonly T[]): readonly T[] {
+  if (fields.length > 0) return fields
+  throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
 }
 
 function forbidden(message: string): AppError {

@@ -18,7 +18,7 @@ export interface Endpoint {
   readonly database: string | null
   readonly schemas: readonly string[]
   readonly encryption: Encryption
-  /** Of PostgreSQL: what a numeric without digits becomes. */
+  /** For PostgreSQL: the type of a numeric without digits. */
   readonly numericAs: string
   readonly place: SourcePlace
 }
@@ -38,7 +38,7 @@ export function endpointOf(source: DataSource): Endpoint {
   const given = sourceParameters(source.engine, source.parameters)
   const whole = { ...parametersOfUrl(given.url, source.engine), ...given }
   const parameters = sourceParameters(source.engine, whole)
-  const text = (name: string) => textOf(parameters[name])
+  const text = (name: string) => textParameter(parameters[name])
   const host = text('host')
   if (host === undefined) throw new AppError('missing_field', 'Parameter url names no host')
   const port = Number(parameters.port ?? (source.engine === 'postgres' ? 5432 : 3306))
@@ -65,7 +65,7 @@ export function endpointOf(source: DataSource): Endpoint {
   }
 }
 
-function textOf(value: SourceParameterValue | undefined): string | undefined {
+function textParameter(value: SourceParameterValue | undefined): string | undefined {
   return value === undefined ? undefined : String(value)
 }
 
@@ -101,9 +101,9 @@ function postgresEncryption(parameters: SourceParameters): Encryption {
   const fallback = isChecked ? 'require' : ssl === false ? 'disable' : 'prefer'
   const mode = String(parameters.sslmode ?? fallback)
   const certificates = {
-    authorities: textOf(parameters.sslrootcert),
-    certificate: textOf(parameters.sslcert),
-    key: textOf(parameters.sslkey),
+    authorities: textParameter(parameters.sslrootcert),
+    certificate: textParameter(parameters.sslcert),
+    key: textParameter(parameters.sslkey),
   }
   if (mode === 'disable') return { mode: 'off', check: 'nothing', ...certificates }
   if (mode === 'prefer' || mode === 'allow') {
@@ -115,9 +115,9 @@ function postgresEncryption(parameters: SourceParameters): Encryption {
 
 function mysqlEncryption(parameters: SourceParameters): Encryption {
   const certificates = {
-    authorities: textOf(parameters.ssl_ca),
-    certificate: textOf(parameters.ssl_cert),
-    key: textOf(parameters.ssl_key),
+    authorities: textParameter(parameters.ssl_ca),
+    certificate: textParameter(parameters.ssl_cert),
+    key: textParameter(parameters.ssl_key),
   }
   const { ssl_ca, ssl_cert, ssl_verify } = parameters
   const isNamed = (ssl_ca ?? ssl_cert ?? ssl_verify) !== undefined

@@ -20,9 +20,14 @@ export interface ServerConnection extends PooledConnection {
 export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   open(endpoint: Endpoint, signal: AbortSignal): Promise<Connection>
   /** Begins a READ ONLY transaction, whose statements the server ends after so long. */
-  begin(connection: Connection, endpoint: Endpoint, timeoutMs: number): Promise<void>
+  begin(
+    connection: Connection,
+    endpoint: Endpoint,
+    timeoutMs: number,
+    opening: string,
+  ): Promise<void>
   rollback(connection: Connection): Promise<unknown>
-  /** What is worth keeping of one data source beside its connections. */
+  /** Cached facts about one data source, besides its connections. */
   kept(endpoint: Endpoint): Kept
 }
 
@@ -34,7 +39,7 @@ export interface ServerSession<Connection, Kept> {
   end(): Promise<void>
 }
 
-/** Of one data source, as long as its parameters stay. */
+/** For one data source, while its parameters stay. */
 interface Known<Connection extends ServerConnection, Kept> {
   readonly signature: string
   readonly endpoint: Endpoint
@@ -42,7 +47,7 @@ interface Known<Connection extends ServerConnection, Kept> {
   readonly kept: Kept
 }
 
-/** What the signal says comes first: work that it ends fails in words of its own. */
+/** The signal's reason comes first: aborted work throws its own error. */
 export function failureOf(error: unknown, { place }: Endpoint, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   return sourceFailure(error, place)
@@ -56,7 +61,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     this.#protocol = protocol
   }
 
-  /** Connects anew and asks for nothing. */
+  /** Opens a new connection without a request. */
   async check(source: DataSource, { signal }: SourceWork): Promise<void> {
     const endpoint = endpointOf(source)
     try {
@@ -84,13 +89,17 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
   }
 
   /** A session that its caller ends. An idle connection may have been lost: another one is tried, once. */
-  async begin(source: DataSource, work: SourceWork): Promise<ServerSession<Connection, Kept>> {
+  async begin(
+    source: DataSource,
+    work: SourceWork,
+    opening = '',
+  ): Promise<ServerSession<Connection, Kept>> {
     const known = this.#knownOf(source)
     try {
       for (;;) {
         const lease = await known.pool.lease(work.signal)
         try {
-          return await this.#begun(lease, known, work)
+          return await this.#begun(lease, known, work, opening)
         } catch (error) {
           if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
           known.pool.closeIdle()
@@ -115,6 +124,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     lease: Lease<Connection>,
     { endpoint, kept }: Known<Connection, Kept>,
     { signal, remainingMs }: SourceWork,
+    opening: string,
   ): Promise<ServerSession<Connection, Kept>> {
     const { connection } = lease
     let cancelled: Promise<void> | null = null
@@ -135,7 +145,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     }
     try {
       const timeoutMs = Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS)
-      await this.#protocol.begin(connection, endpoint, timeoutMs)
+      await this.#protocol.begin(connection, endpoint, timeoutMs, opening)
       return { endpoint, connection, kept, end }
     } catch (error) {
       if (!connection.hasEnded && cancelled === null) await connection.close()
@@ -174,8 +184,8 @@ export interface Lease<Connection> {
   end(): void
 }
 
-const CONNECTIONS_MAX = 8
-const WAITING_MAX = 100
+const SOURCE_CONNECTIONS_MAX = 8
+const SESSIONS_WAITING_MAX = 100
 const IDLE_MS = 30_000
 
 /** Few connections to one server. Idle ones are used again, the last one first, and closed after a while. */
@@ -189,12 +199,12 @@ export class ConnectionPool<Connection extends PooledConnection> {
   constructor(
     name: string,
     open: (signal: AbortSignal) => Promise<Connection>,
-    connectionsMax = CONNECTIONS_MAX,
+    connectionsMax = SOURCE_CONNECTIONS_MAX,
   ) {
     this.#open = open
     this.#places = new Semaphore({
       placesMax: connectionsMax,
-      waitingMax: WAITING_MAX,
+      waitingMax: SESSIONS_WAITING_MAX,
       tooBusy: () => new AppError('too_busy', `Too many statements wait for data source ${name}`),
     })
   }

@@ -7,20 +7,20 @@ import type {
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
-import type { RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
 import type { StagingFolder } from './staged-csv.ts'
 
-/** What a call may take: until its signal aborts, which it does at the deadline, too. */
+/** The limit of a call: until its signal aborts, also at the deadline. */
 export interface SourceWork {
   readonly signal: AbortSignal
   /** Until the deadline, for the server's own clock. */
   remainingMs(): number
 }
 
-/** Of engines that are servers. */
+/** For engines that are servers. */
 export interface ServerDeps {
   readonly guard: Guard
   readonly staging: StagingFolder
@@ -29,7 +29,7 @@ export interface ServerDeps {
 /** One kind of databases. Failures name the source; what the signal says comes first. */
 export interface SourceEngine {
   check(source: DataSource, work: SourceWork): Promise<void>
-  /** Those with their columns: one question for all. */
+  /** The tables with their columns, in one request. */
   tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]>
   columns(
     source: DataSource,
@@ -43,7 +43,7 @@ export interface SourceEngine {
   /** As `RemoteDatabases` says; missing: it holds no knowledge bases. */
   transaction?<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T>
@@ -63,7 +63,7 @@ export interface SourceRows {
 export interface CopiedRows {
   /** The file, or a folder of it alone. */
   readonly path: string
-  /** Of DuckDB, over the file. */
+  /** For DuckDB, over the file. */
   readonly select: string
   readonly columns: readonly SourceColumn[]
   readonly sizeBytes: number
@@ -112,7 +112,7 @@ function untrusted(which: string): string {
   return `TLS: its certificate is ${which}; give the certificates that are trusted, or turn the check off`
 }
 
-/** What the operating system and the libraries say, by their codes. */
+/** Messages for the codes of the operating system and the libraries. */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused; does the server run, and on this port',
   ENOTFOUND: 'the host is not known',
@@ -142,9 +142,9 @@ export function sourceFailure(error: unknown, place: SourcePlace): AppError {
   return new AppError('source_failed', message)
 }
 
-/** True where the connection is at fault, not what was asked over it. */
+/** True for a failure of the connection, not of the request. */
 export function isConnectionFailure(error: unknown): boolean {
-  const { code, message } = partsOf(error)
+  const { code, message } = codeAndMessage(error)
   return (
     /^(ECONN|EPIPE|PROTOCOL_|57P0|08)/.test(code) ||
     /Connection (terminated|ended)|closed/i.test(message)
@@ -152,7 +152,7 @@ export function isConnectionFailure(error: unknown): boolean {
 }
 
 function causeOf(error: unknown): string {
-  const { code, message } = partsOf(error)
+  const { code, message } = codeAndMessage(error)
   const known = CAUSES[code]
   if (known !== undefined) return known
   if (/does not support SSL/.test(message)) return CAUSES.HANDSHAKE_NO_SSL_SUPPORT ?? message
@@ -167,7 +167,7 @@ function causeOf(error: unknown): string {
   return message === '' ? 'it failed without a reason' : message.slice(0, MESSAGE_CHARS_MAX)
 }
 
-function partsOf(error: unknown): { readonly code: string; readonly message: string } {
+function codeAndMessage(error: unknown): { readonly code: string; readonly message: string } {
   if (typeof error !== 'object' || error === null) return { code: '', message: String(error) }
   // Any property of any object may be looked at.
   const { code, message } = error as Readonly<Record<string, unknown>>

@@ -12,7 +12,7 @@ import type {
   SourceSelect,
   StagedRows,
 } from '../core/domain/ports/engine-ports.ts'
-import type { RemoteDatabases, RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RemoteDatabases, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
@@ -23,31 +23,24 @@ import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>
 
-interface SourcesDeps {
-  readonly engines: Engines
-  readonly nowMs: () => number
-}
-
 /** For questions about tables and connections. */
 const CATALOG_MS = 20_000
 /** For which what is known of a source's tables is taken as it is. */
 const KNOWN_MS = 30_000
 const KNOWN_MAX = 10_000
 
-interface KnownAnswer {
-  readonly untilMs: number
-  readonly answer: Promise<unknown>
-}
-
 /** All data sources, with any engine: deadlines, streams, and a cache of what is known of their tables. */
 export class Sources implements DataSources, RemoteDatabases {
   readonly #engines: Engines
   readonly #nowMs: () => number
-  readonly #answers = new LruMap<string, KnownAnswer>({ sizeMax: KNOWN_MAX })
-  /** Of what is known: counted up, what was known before is forgotten. */
+  readonly #answers = new LruMap<
+    string,
+    { readonly untilMs: number; readonly answer: Promise<unknown> }
+  >({ sizeMax: KNOWN_MAX })
+  /** The generation of cached facts: raised to forget earlier ones. */
   readonly #generations = new Map<number, number>()
 
-  constructor({ engines, nowMs }: SourcesDeps) {
+  constructor({ engines, nowMs }: { readonly engines: Engines; readonly nowMs: () => number }) {
     this.#engines = engines
     this.#nowMs = nowMs
   }
@@ -85,7 +78,7 @@ export class Sources implements DataSources, RemoteDatabases {
     const { deadline, work } = this.#deadline(source, limits, signal)
     try {
       const rows = await this.#engines[source.engine].open(source, select, work)
-      return { columns: rows.columns, batches: batchesOf(rows, deadline, limits) }
+      return { columns: rows.columns, batches: sourceBatches(rows, deadline, limits) }
     } catch (error) {
       deadline.end()
       throw error
@@ -106,12 +99,12 @@ export class Sources implements DataSources, RemoteDatabases {
 
   transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     signal: AbortSignal,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
     return this.#timed(source, STORAGE_LIMITS, signal, (engine, work) => {
-      if (engine.transaction !== undefined) return engine.transaction(source, mode, work, use)
+      if (engine.transaction !== undefined) return engine.transaction(source, begin, work, use)
       const message = `Data source ${source.name} (${source.engine}) holds no knowledge bases; postgres does`
       throw new AppError('sql_not_supported', message)
     })
@@ -140,7 +133,7 @@ export class Sources implements DataSources, RemoteDatabases {
     const generation = this.#generations.get(source.id) ?? 0
     const key = `${source.id} ${generation} ${source.updatedAt} ${what}`
     const found = this.#answers.get(key)
-    // What is stored under a key is what its question gave.
+    // The value under a key is the result of its request.
     if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as Promise<T>
     const answer = await this.#timed(source, CATALOG_LIMITS, signal, ask)
     this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer: Promise.resolve(answer) })
@@ -186,7 +179,7 @@ function timeoutError(source: DataSource, ms: number, setting: string | undefine
 type Batch = readonly (readonly ResultValue[])[]
 
 /** Unlike a generator's, its `return` frees the connection even when nothing was read. */
-function batchesOf(
+function sourceBatches(
   rows: SourceRows,
   deadline: Deadline,
   { readingMs }: RunLimits,

@@ -11,7 +11,7 @@ const BUFFER_BYTES = 4 * 1024 * 1024
 const LOOK_BYTES = 64 * 1024 * 1024
 /** DuckDB's default, below which it need not be set. */
 const LINE_BYTES_DEFAULT = 2_000_000
-/** Of DuckDB's reader, which has several of them: 32 MB each, its default, are what a copy's memory mostly was. */
+/** For DuckDB's reader, which has several: its default of 32 MB each was most of a copy's memory. */
 const READ_BUFFER_BYTES = 8_000_000
 
 export interface StagingFolder {
@@ -26,8 +26,14 @@ export interface StagedColumn {
   readonly name: string
   /** DuckDB's type in the file. */
   readonly fileType: string
-  /** Of the column as it is in the file. */
+  /** The column in the file. */
   value(column: string): string
+}
+
+/** A value is written as DuckDB writes its type, a BLOB in hexadecimal digits. */
+export function stagedColumn(name: string, type: string): StagedColumn {
+  if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
+  return { name, fileType: type, value: (column) => column }
 }
 
 /**
@@ -110,12 +116,12 @@ export class StagedCsv {
     await rm(this.path, { force: true })
   }
 
-  /** Of DuckDB: the columns with their own names and types. */
+  /** For DuckDB: the columns with their names and types. */
   select(columns: readonly StagedColumn[]): string {
     return csvSelect(this.path, columns, this.#lineBytesMax)
   }
 
-  /** Of the longest line. */
+  /** The longest line. */
   get lineBytesMax(): number {
     return this.#lineBytesMax
   }
@@ -154,26 +160,22 @@ export class StagedCsv {
   }
 }
 
+const TOO_SMALL =
+  'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room'
+
 async function requireRoom({ directory, reserveBytes }: StagingFolder): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   if (bavail * bsize > reserveBytes + LOOK_BYTES) return
-  throw new AppError(
-    'storage_full',
-    'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room',
-  )
+  throw new AppError('storage_full', TOO_SMALL)
 }
 
 function storageFailure(error: unknown): unknown {
   const code = systemCodeOf(error)
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return new AppError(
-    'storage_full',
-    'The rows of a data source could not be written: the disk is full',
-    { cause: error },
-  )
+  return new AppError('storage_full', TOO_SMALL, { cause: error })
 }
 
-/** Of DuckDB: the columns of such a file with their own names and types. */
+/** For DuckDB: the columns of such a file with their names and types. */
 export function csvSelect(
   path: string,
   columns: readonly StagedColumn[],
@@ -216,8 +218,8 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
   BIGINT: exactInteger,
   UBIGINT: exactInteger,
   HUGEINT: exactInteger,
-  FLOAT: (text) => finite(Math.fround(numberOf(text))),
-  DOUBLE: (text) => finite(numberOf(text)),
+  FLOAT: (text) => finite(Math.fround(promisedNumber(text))),
+  DOUBLE: (text) => finite(promisedNumber(text)),
   DATE: dateText,
   TIME: timeText,
   TIMESTAMP: timestampText,
@@ -226,9 +228,11 @@ const CONVERTERS: Readonly<Record<string, TextConverter>> = {
   JSON: exactJson,
 }
 
-/** Of a DuckDB type that is not a list. */
+/** For a DuckDB type other than a list. */
 export function textConverter(type: string): TextConverter {
-  return CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(numberOf(text)) : same)
+  return (
+    CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(promisedNumber(text)) : same)
+  )
 }
 
 function same(text: string): ResultValue {
@@ -240,13 +244,13 @@ function finite(number: number): ResultValue {
 }
 
 function exactInteger(text: string): ResultValue {
-  const number = numberOf(text)
+  const number = promisedNumber(text)
   if (Number.isSafeInteger(number)) return number
   return isExactNumber(BigInt(text)) ? number : text
 }
 
 /** @throws Error where a server sends another text */
-function numberOf(text: string): number {
+function promisedNumber(text: string): number {
   const number = Number(text)
   if (text !== '' && (!Number.isNaN(number) || text === 'NaN')) return number
   throw new Error(

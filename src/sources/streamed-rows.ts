@@ -13,7 +13,7 @@ export interface RowReader<Value> {
 interface StreamingConnection {
   /** Lets more rows come. */
   resume(): void
-  /** No more of its rows are wanted. */
+  /** The remaining rows are not needed. */
   leave(): Promise<void>
 }
 

@@ -1,4 +1,7 @@
-/** Between a socket and a client library: a server's messages go on whole, checked and limited, and never hold the thread for long. */
+/**
+ * Between a socket and a client library: a server's messages are passed on complete, checked and limited, and never block
+ * the thread for long.
+ */
 import { TimeSlice } from '../core/runtime/serial-queue.ts'
 
 /** One message of a server, a row above all. */
@@ -9,17 +12,17 @@ const MESSAGE_COST_BYTES = 200
 const VALUE_COST_BYTES = 40
 /** In one turn of the event loop. */
 const TURN_MS = 4
-const COLUMNS_MAX = 4096
+const WIRE_COLUMNS_MAX = 4096
 const COLUMN_NAME_CHARS_MAX = 1000
 
 /** How one protocol parts its messages. What it throws ends the session. */
 export interface WireFormat {
   readonly headerBytes: number
-  /** Of a whole message, by its header. */
+  /** The size of a whole message, from its header. */
   sizeOf(bytes: Buffer, at: number): number
   /** @returns how many values it holds; null: it was taken here, and the library gets nothing of it */
   check(message: Buffer): number | null
-  /** Takes messages at `at` that never reach the library. @returns where the others begin */
+  /** Takes messages at `at` that never reach the library. @returns where the others start */
   skip?(bytes: Buffer, at: number): number
 }
 
@@ -68,7 +71,7 @@ export class WireMessages {
     this.#go()
   }
 
-  /** A reader has all that came so far, or will hold before it is too much. */
+  /** A reader has taken everything so far, or will stop before it is too much. */
   noteTaken(): void {
     this.#unreadBytes = 0
   }
@@ -183,8 +186,8 @@ export function broken(how: string): never {
 export function checkedFields<Field extends { readonly name: string }>(
   fields: readonly Field[],
 ): readonly Field[] {
-  if (fields.length > COLUMNS_MAX) {
-    throw new Error(`the result has more than ${COLUMNS_MAX} columns; name those you need`)
+  if (fields.length > WIRE_COLUMNS_MAX) {
+    throw new Error(`the result has more than ${WIRE_COLUMNS_MAX} columns; name those you need`)
   }
   if (fields.some(({ name }) => name.length > COLUMN_NAME_CHARS_MAX)) {
     throw new Error(`a column's name has more than ${COLUMN_NAME_CHARS_MAX} characters`)

@@ -66,7 +66,7 @@ export interface StoreOptions {
   readonly threadPoolSize?: number
   /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
-  /** Where DuckDB's extensions are kept, beside its own folder; it need not exist. */
+  /** The folder of DuckDB's extensions, outside of its own folder; it need not exist. */
   readonly extensionDirectory?: string
   /** DuckDB may fetch the extension that is missing. */
   readonly isExtensionInstallAllowed?: boolean
@@ -84,9 +84,9 @@ export interface StoreOptions {
   /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
-  /** Raised for memory with a limit of its own. */
+  /** Raised for memory with a separate limit. */
   readonly ceiling?: MemoryCeiling
-  /** Where the system keeps no ceiling: the process has outgrown its memory, and only another one helps. */
+  /** Called if the system has no ceiling and the process has outgrown its memory: it must be replaced. */
   readonly onMemoryFull?: (error: AppError) => void
   /** The memory of the process in bytes, as the operating system counts it. */
   readonly rss?: () => number
@@ -94,14 +94,14 @@ export interface StoreOptions {
   readonly migrations?: readonly Migration[]
 }
 
-/** Everything that is stored, behind the ports of the domain. */
+/** All stored data, behind the ports of the domain. */
 export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
   /** What knowledge bases are kept in step with. */
   readonly sources: StoredSources
   readonly chunks: StoredChunks
-  /** Of knowledge bases whose rows PostgreSQL holds. */
+  /** For knowledge bases whose rows are in PostgreSQL. */
   readonly copies: WorkingCopies
   readonly jobs: StoredJobs
   readonly schedules: StoredSchedules
@@ -134,7 +134,7 @@ export interface Store {
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
   readonly ceiling: MemoryCeiling
-  /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
+  /** Where remote rows are staged for DuckDB, and the reserve on its disk. */
   readonly staging: { readonly directory: string; readonly reserveBytes: number }
   /** Sets the one listener for commits. */
   setListener(listener: CommitListener): void
@@ -293,7 +293,7 @@ async function loginStores({
   return { revokedTokens, users: await StoredUsers.open(database, now) }
 }
 
-/** What questions to agents leave behind, who may come in, and what they changed. */
+/** The stores of traces, conversations, logins and the audit log. */
 async function recordStores(
   parts: StoreParts,
   options: StoreOptions,
@@ -356,7 +356,7 @@ async function extensionsOf(database: Database, options: StoreOptions): Promise<
   })
 }
 
-/** Of DuckDB: what an extension must be made for. */
+/** DuckDB's build, which an extension must match. */
 async function buildOf(database: Database) {
   const sql = 'SELECT library_version, platform FROM pragma_version(), pragma_platform()'
   const reader = await database.lease((connection) => connection.runAndReadAll(sql))

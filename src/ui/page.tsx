@@ -1,8 +1,7 @@
 /** The page: which address shows which view. Views not needed at first are loaded when opened. */
-import { type ComponentType, render } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
-import { Failure, Loading, notLoaded } from './components/failure.tsx'
+import { lazyView } from './components/failure.tsx'
 import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { DropAnywhere } from './uploads/drop-anywhere.tsx'
@@ -85,26 +84,3 @@ function Page() {
 
 const root = document.getElementById('page')
 if (root !== null) render(<Page />, root)
-
-/** A view whose code is loaded when it is opened for the first time. */
-
-/** @param load the import of its module, and which of its components it is */
-function lazyView<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
-  let loaded: ComponentType<P> | undefined
-  return function LazyView(props: P) {
-    const [View, setView] = useState(() => loaded)
-    const [failure, setFailure] = useState<Error>()
-    useEffect(() => {
-      if (loaded !== undefined) return
-      load().then(
-        (view) => {
-          loaded = view
-          setView(() => view)
-        },
-        () => setFailure(notLoaded('This view')),
-      )
-    }, [])
-    if (failure) return <Failure error={failure} onRetry={() => location.reload()} />
-    return View === undefined ? <Loading what="the view" /> : <View {...props} />
-  }
-}

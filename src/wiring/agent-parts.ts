@@ -85,6 +85,9 @@ export function agentPool(
       ...(all.chatModels.features && { features: all.chatModels.features }),
       foreignTools,
       traces,
+      judgeAnswerability: async (question, passages) => {
+        return (await LATER.answerability()).answerabilityOf(question, passages)
+      },
       collect: () => Bun.gc(true),
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),
@@ -172,16 +175,13 @@ type Served = Pick<
 /** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
 export function mcpDoorOf(
   served: Served,
-  {
-    documents,
-    running,
-    version,
-  }: {
+  given: {
     readonly documents: Pick<StoredDocuments, 'count' | 'chunkCount'>
     readonly running: RunningWork
     readonly version: string
   },
 ): McpDoor {
+  const { documents, running, version } = given
   const uses: McpUses = {
     version,
     snapshot: () => served.catalog.catalog.snapshot(),

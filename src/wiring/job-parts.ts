@@ -19,17 +19,16 @@ import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
-interface JobParts {
+/** Runs jobs from `open` on; until then each part says what it does with those of its kind. */
+export function jobRunnerOf(given: {
   readonly settings: Settings
   readonly store: Store
   readonly log: {
     readonly job?: (entry: JobLogEntry) => void
     readonly failure: (error: LoggedError) => void
   }
-}
-
-/** Runs jobs from `open` on; until then each part says what it does with those of its kind. */
-export function jobRunnerOf({ settings, store, log }: JobParts): JobRunner {
+}): JobRunner {
+  const { settings, store, log } = given
   return new JobRunner({
     store: store.jobs,
     runningMax: settings.jobsMax,

@@ -264,26 +264,20 @@ function jobsUnderWay(jobs: readonly Pick<Job, 'state'>[]): Readonly<Record<stri
   return { queued: counts.queued ?? 0, running: counts.running ?? 0 }
 }
 
-interface HealthParts {
+const ANSWER_MS = 2_000
+/** More frequent requests get the previous answer. */
+const FRESH_MS = 1_000
+
+/** However often it is requested, and however long the database takes, only one read runs at a time. */
+export function healthOf(given: {
   /** Asks the database for next to nothing, apart from what callers run. */
   readonly askDatabase: () => Promise<unknown>
   readonly isDiskFull: () => boolean
   readonly nowMs: () => number
   /** A database that takes longer does not answer. */
   readonly answerMs?: number
-}
-
-const ANSWER_MS = 2_000
-/** More frequent requests get the previous answer. */
-const FRESH_MS = 1_000
-
-/** However often it is requested, and however long the database takes, only one read runs at a time. */
-export function healthOf({
-  askDatabase,
-  isDiskFull,
-  nowMs,
-  answerMs = ANSWER_MS,
-}: HealthParts): ServerDeps['health'] {
+}): ServerDeps['health'] {
+  const { askDatabase, isDiskFull, nowMs, answerMs = ANSWER_MS } = given
   let asked: Promise<unknown> | null = null
   let answered: { readonly atMs: number; readonly isAlive: boolean } | null = null
   const ask = () => {
@@ -312,26 +306,23 @@ export function healthOf({
 
 /** What each knowledge base takes, from the parts that hold something of it. */
 
-interface UsageParts {
+/** Reads one after the other, so that a reader never blocks the server. Entries that disappear meanwhile are left out. */
+export function diskUsage(given: {
   readonly documents: Pick<StoredDocuments, 'counts'>
   readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
   readonly vectors: { copyOf(kb: KnowledgeBase): VectorCopy }
   readonly rows: { bytesOf(kb: KnowledgeBase): number }
   readonly indexes: Pick<VectorIndexStates, 'states'>
-}
-
-/** Reads one after the other, so that a reader never blocks the server. Entries that disappear meanwhile are left out. */
-export function diskUsage({ documents, sizes, vectors, rows, indexes }: UsageParts) {
+}) {
+  const { documents, sizes, vectors, rows, indexes } = given
   return async (
     knowledgeBases: readonly KnowledgeBase[],
-    {
-      signal,
-      isDiskWanted,
-    }: {
+    given: {
       readonly signal: AbortSignal
       readonly isDiskWanted: boolean
     },
   ): Promise<readonly KnowledgeBaseUsage[]> => {
+    const { signal, isDiskWanted } = given
     const used: KnowledgeBaseUsage[] = []
     const states = new Map(
       indexes.states().map((one) => [knowledgeBaseKey(one.project, one.knowledgeBase), one]),

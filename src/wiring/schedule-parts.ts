@@ -16,15 +16,14 @@ import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
-interface ScheduleParts {
+export function schedulerOf(given: {
   readonly settings: Settings
   readonly store: ScheduleStore
   readonly jobs: JobRunner
   readonly log: { readonly failure: (error: LoggedError) => void }
   readonly queryDeps: () => QueryDeps
-}
-
-export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleParts): Scheduler {
+}): Scheduler {
+  const { settings, store, jobs, log, queryDeps } = given
   const scheduler = new Scheduler({
     store,
     jobs,
@@ -85,17 +84,15 @@ export async function scheduleRows(
   return { rows }
 }
 
-interface SyncParts {
+/** Keeps knowledge bases in step from `start` on. */
+export function sourceKeeperOf(parts: {
   readonly settings: Settings
   readonly store: Store
   readonly log: { readonly failure: (error: LoggedError) => void }
   readonly jobs: JobRunner
   readonly reader: DocumentReader
   readonly insertDeps: () => InsertDeps & UploadDeps
-}
-
-/** Keeps knowledge bases in step from `start` on. */
-export function sourceKeeperOf(parts: SyncParts): SourceKeeper {
+}): SourceKeeper {
   const { settings, store, log, jobs, reader, insertDeps } = parts
   const keeper = new SourceKeeper({
     store: store.sources,

@@ -26,16 +26,13 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 export function liveTables(
   sources: ListedSources['sources'],
   schedules: Pick<ScheduleStore, 'list' | 'runs'>,
-  {
-    keeping,
-    traces,
-    audit,
-  }: {
+  given: {
     readonly keeping: SourceKeeping
     readonly traces: TraceStore
     readonly audit: Pick<AuditLog, 'settled'>
   },
 ): LiveTables {
+  const { keeping, traces, audit } = given
   return {
     async rows(table, snapshot, signal) {
       if (table === 'tables' || table === 'columns') {

@@ -20,14 +20,12 @@ interface TraceParts {
   readonly counter: RunSink
 }
 
-export interface RunTracing {
+/** Where the runs of agents go. */
+export function runTracingOf(parts: TraceParts): {
   readonly traces: RunTraces
   /** After the last question. */
   close(): Promise<void>
-}
-
-/** Where the runs of agents go. */
-export function runTracingOf(parts: TraceParts): RunTracing {
+} {
   const { settings, store, log, counter } = parts
   store.traces.onFailure((error) => log.failure({ requestId: 'traces', error }))
   const collector = collectorOf(parts)

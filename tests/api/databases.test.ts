@@ -62,8 +62,20 @@ test('clients write CREATE DATABASE in several ways', async () => {
   }
   expect(stored('d1')?.engine).toBe('postgres')
   expect(stored('d2')?.engine).toBe('mysql')
-  // Nothing of it connects.
-  expect(sources.asked).toEqual([])
+})
+
+test('CREATE DATABASE stores a database that does not answer, and says so', async () => {
+  const create = (name: string) =>
+    `CREATE DATABASE ${name} ENGINE = 'postgres' PARAMETERS {"host": "h"}`
+  const down = await sql(create('down'))
+  const reason = 'connect ECONNREFUSED 10.0.0.1:5432'
+  expect(down).toMatchObject({
+    type: 'ok',
+    warnings: [`down was created, but cannot connect: ${reason}`],
+  })
+  expect(stored('down')?.engine).toBe('postgres')
+  expect((await sql(create('shop'))).warnings).toBeUndefined()
+  expect(sources.asked).toEqual(['check down', 'check shop'])
 })
 
 test('an unknown engine or parameter is refused with those that there are', async () => {

@@ -104,6 +104,11 @@ describe('a search', () => {
     ])
   })
 
+  test('takes `limit` for `k`', async () => {
+    expect(await idsOf({ query: 'black tea india', limit: 2 })).toEqual(['assam', 'keemun'])
+    expect(await idsOf({ query: 'black tea india', k: 1, limit: 1 })).toEqual(['assam'])
+  })
+
   test('finds what the same statement finds', async () => {
     const options = {
       hybrid: 'hybrid_search = true',
@@ -351,7 +356,9 @@ describe('what is refused', () => {
     [{ query: 'x', neighbours: 11 }, 'invalid_request', 'Field "neighbours"'],
     [{ query: 'x', rerank: true }, 'invalid_request', 'teas has no reranking model'],
     [{ query: 'x', explain: 'yes' }, 'invalid_request', 'Field "explain"'],
-    [{ query: 'x', limit: 3 }, 'unknown_field', '"limit"'],
+    [{ query: 'x', limit: 0 }, 'invalid_request', 'Field "limit"'],
+    [{ query: 'x', limit: 3, k: 2 }, 'invalid_request', 'Fields "k" and "limit" differ'],
+    [{ query: 'x', top: 3 }, 'unknown_field', '"top"'],
   ])('%j', async (body, code, message) => {
     const answer = await sent(body)
     expect(answer.status).toBe(400)

@@ -57,6 +57,15 @@ describe('an upload', () => {
     expect(await t.rows('SELECT a, b FROM files.teas')).toEqual([[1, 2]])
   })
 
+  test('of a document may give it an id other than its name', async () => {
+    const words = formOf(['report.md', '# A report'])
+    const path = '/api/files/report%20(teas).md?document_id=report.md&ocr=ask'
+    expect((await t.send('PUT', path, words)).status).toBe(200)
+    expect(await t.rows('SELECT id FROM files."report (teas).md"')).toEqual([['report.md']])
+    const refused = await t.send('PUT', '/api/files/x.md?ocr=perhaps', words)
+    expect(refused.body).toMatchObject({ detail: expect.stringContaining('yes, no, ask') })
+  })
+
   test('of a document is one row with its layout', async () => {
     await t.send('PUT', '/api/files/ducks.md', '# Ducks\n\ntext')
     const sql = 'SELECT id, content, title, format, layout FROM files.ducks'

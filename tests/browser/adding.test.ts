@@ -21,7 +21,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await settled(page)
     // The first connection of one of them is cut.
     let cuts = 0
-    await page.route('**/api/files/cut.md', async (route) => {
+    await page.route('**/api/files/cut.md*', async (route) => {
       cuts += 1
       await (cuts === 1 ? route.abort('connectionreset') : route.continue())
     })
@@ -45,6 +45,9 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await drop(page, [{ name: 'whole.md', bytes: [...bytes, 33] }])
     await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
     await page.getByText('1 of 1 row').first().waitFor()
+    // So is one that was renamed or copied.
+    await drop(page, [{ name: 'whole (1).md', bytes }])
+    await page.getByText('whole (1).md is in teas already, as whole.md').waitFor()
 
     await page.getByRole('main').getByRole('link', { name: 'SQL', exact: true }).click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })
@@ -70,5 +73,39 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await page.reload()
     await addresses.waitFor()
     expect(await addresses.inputValue()).toBe('http://127.0.0.1:9/private,teas')
+  })
+})
+
+browserTest('two knowledge bases each have a file of the same name', async () => {
+  const all = '/projects/mindsdb/knowledge_bases'
+  const bytesOf = (text: string) => [...new TextEncoder().encode(text)]
+  // The first is in the way of the second.
+  const expectedErrors = /400|Failed to load/
+  await browser.visit('/', { expectedErrors }, async ({ page }) => {
+    const add = async (name: string, text: string) => {
+      await page.goto(`${all}/${name}/add`)
+      await page.getByText('Drop files or folders').waitFor()
+      await settled(page)
+      await drop(page, [{ name: 'report.md', bytes: bytesOf(text) }])
+    }
+    const textOf = async (name: string) => {
+      const path = `/api${all}/${name}/documents/report.md`
+      return JSON.stringify(await browser.send('GET', path))
+    }
+    for (const name of ['first', 'second']) {
+      await browser.send('POST', `/api${all}`, { knowledge_base: { name } })
+      await add(name, `# Report of the ${name}\n\nAll is well.`)
+      await page.getByText('1 of 1 row').first().waitFor()
+    }
+    expect(await textOf('first')).toContain('of the first')
+    expect(await textOf('second')).toContain('of the second')
+    // Another version of its own is only replaced where that is wanted.
+    await add('second', '# Report of the second\n\nBetter.')
+    await page.getByRole('button', { name: 'Replace it: report.md' }).click()
+    await page.getByText('What was added').waitFor()
+    for (let text = ''; !text.includes('Better'); text = await textOf('second')) {
+      await page.waitForTimeout(100)
+    }
+    expect(await textOf('first')).toContain('of the first')
   })
 })

@@ -43,6 +43,7 @@ browserTest('a CSV file is queried with one click', async () => {
     await page.getByRole('button', { name: 'Query it' }).click()
     await page.waitForURL('**/sql?**')
     await page.getByRole('main').getByText('bob').first().waitFor()
+    await page.locator('.uplot canvas').first().waitFor()
     // Another file of the same name replaces it only where that is wanted.
     await drop(page, [{ name: 'people.csv', bytes: bytesOf('id,name\n1,cyd\n') }])
     await page.getByRole('button', { name: 'Query it' }).click()
@@ -61,11 +62,11 @@ browserTest(
       await drop(page, [{ name: 'teas.md', bytes: bytesOf(TEAS) }])
       await page.getByRole('button', { name: 'Ask about it' }).click()
       await page.waitForURL('**/agents/documents_agent')
-      await main.getByPlaceholder('Ask something').waitFor()
-      await documentsAre(1)
+      // Asked at once: the question waits for the file.
       await main.getByPlaceholder('Ask something').fill('Which tea has no caffeine?')
       await page.keyboard.press('Enter')
       await main.getByText(/Searched 1 knowledge base/).waitFor()
+      expect(await main.getByText('Nothing is stored').count()).toBe(0)
       const source = main.getByRole('region', { name: 'Sources' }).getByRole('link').first()
       await source.getByText('Teas', { exact: true }).waitFor()
       expect(await source.textContent()).not.toContain('1of')
@@ -82,13 +83,45 @@ browserTest(
   },
 )
 
+browserTest('a question that was asked too early waits, or is asked at once', async () => {
+  await browser.visit('/projects/mindsdb/agents/documents_agent', {}, async ({ page }) => {
+    const main = page.getByRole('main')
+    await main.getByPlaceholder('Ask something').waitFor()
+    await settled(page)
+    const sent = Promise.withResolvers<void>()
+    await page.route('**/api/files/late.md*', async (route) => {
+      await sent.promise
+      await route.continue()
+    })
+    await drop(page, [{ name: 'late.md', bytes: bytesOf('# Oolong\n\nOolong is half oxidised.') }])
+    await page.getByRole('button', { name: 'Ask about it' }).click()
+    const ask = async (question: string) => {
+      await main.getByPlaceholder('Ask something').fill(question)
+      await page.keyboard.press('Enter')
+      await main.getByText('Asked as soon as your files are read').waitFor()
+    }
+    await ask('What is oolong?')
+    await expectNoViolations(page)
+    // Escape takes it back.
+    await page.keyboard.press('Escape')
+    await main.getByText('Asked as soon as').waitFor({ state: 'detached' })
+    await ask('Which tea is black?')
+    await main.getByRole('button', { name: 'Ask now' }).click()
+    await page.locator('.agents-answer').getByText('Assam is a black tea.').waitFor()
+    await ask('What is oolong?')
+    sent.resolve()
+    await page.locator('.agents-answer').getByText('Oolong is half oxidised.').waitFor()
+    await documentsAre(2)
+  })
+})
+
 browserTest('files that a closed page had not sent are sent with one click', async () => {
   const expectedErrors = /ERR_|Failed to load/
   await browser.visit('/', { expectedErrors }, async ({ page, context }) => {
     await page.getByRole('button', { name: 'New project' }).waitFor()
     await settled(page)
     const never = Promise.withResolvers<void>()
-    await page.route('**/api/files/slow.md', () => never.promise)
+    await page.route('**/api/files/slow.md*', () => never.promise)
     await drop(page, [{ name: 'slow.md', bytes: bytesOf('# Mint\n\nMint is cool.') }])
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('Drop files or folders').waitFor()
@@ -99,7 +132,7 @@ browserTest('files that a closed page had not sent are sent with one click', asy
     await next.goto('/')
     await next.getByText('1 file for documents had not arrived').waitFor()
     await next.getByRole('button', { name: 'Resume' }).click()
-    await documentsAre(2)
+    await documentsAre(3)
     await next.reload()
     await next.getByRole('button', { name: 'Choose files' }).waitFor()
     await settled(next)

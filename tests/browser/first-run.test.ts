@@ -12,6 +12,28 @@ import { drop, type SmallFile } from './dropped-files.ts'
 
 const browser = browserOver()
 
+/** Compressed, of all that is loaded before anything is clicked. */
+const FIRST_LOAD_BYTES_MAX = 50_000
+
+browserTest('the first load is small', async () => {
+  await browser.visit('/', {}, async ({ page }) => {
+    await page.getByRole('button', { name: 'Choose files' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const loaded = await page.evaluate(() => {
+      const entries = performance.getEntries().filter((entry) => 'encodedBodySize' in entry)
+      return entries.map((entry) => ({
+        path: new URL(entry.name).pathname,
+        bytes: Number('encodedBodySize' in entry && entry.encodedBodySize),
+      }))
+    })
+    const files = loaded.filter(({ path }) => !path.startsWith('/api/'))
+    expect(files.length).toBeGreaterThan(2)
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0)
+    expect(total).toBeLessThanOrEqual(FIRST_LOAD_BYTES_MAX)
+    expect(total).toBeGreaterThan(20_000)
+  })
+})
+
 browserTest('an empty server loads the sample, which can be searched and measured', async () => {
   // What is there already when the sample is loaded again.
   const expectedErrors = /409/
@@ -42,6 +64,24 @@ browserTest('an empty server loads the sample, which can be searched and measure
   expect(columnOf(measured, 'skipped_questions')).toBe(0)
   expect(columnOf(measured, 'unknown_documents')).toBe(0)
   expect(columnOf(measured, 'recall_at_k')).toBeGreaterThan(0.9)
+})
+
+browserTest('home says why its projects cannot be read, and tries again', async () => {
+  await browser.visit('/', { expectedErrors: /500/ }, async ({ page }) => {
+    await page.getByText('240 documents').first().waitFor()
+    const json = { type: 'about:blank', title: 'Internal error', status: 500, code: 'internal' }
+    await page.route('**/api/catalog', (route) => {
+      const contentType = 'application/problem+json'
+      const body = JSON.stringify({ ...json, detail: 'It broke', timestamp: '' })
+      return route.fulfill({ status: 500, contentType, body })
+    })
+    await page.reload()
+    const main = page.getByRole('main')
+    await main.getByText('It broke').waitFor()
+    await page.unrouteAll()
+    await main.getByRole('button', { name: 'Try again' }).click()
+    await main.getByText('240 documents').first().waitFor()
+  })
 })
 
 browserTest('ten files are dropped, one cannot be read, the others are found', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
-import type { ReadDocument } from '../../src/core/domain/ports/reading-ports.ts'
+import type { ReadDocument, ReadingOptions } from '../../src/core/domain/ports/reading-ports.ts'
 import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
 import { withTexts } from '../../src/ingest/readers/scans.ts'
 import { chatModelOf } from '../../src/models/registries/chat-registry.ts'
@@ -69,8 +69,13 @@ function readerOf(url: string, provider: 'openai' | 'anthropic' = 'openai'): Doc
   return reader
 }
 
-async function read(reader: DocumentReader, bytes: Uint8Array, name: string) {
-  const sent = { bytes, name, contentType: null, url: null, options: {} }
+async function read(
+  reader: DocumentReader,
+  bytes: Uint8Array,
+  name: string,
+  options: ReadingOptions = {},
+) {
+  const sent = { bytes, name, contentType: null, url: null, options }
   return reader.readFile(
     sent,
     async ({ documents, warnings, recognized, format }) => {
@@ -95,6 +100,24 @@ test('pages without text are drawn, read by the model and put in their place', a
     expect(image.subarray(1, 4).toString()).toBe('PNG')
     expect([image.readUInt32BE(16), image.readUInt32BE(20)]).toEqual([1545, 2000])
   }
+})
+
+test('a file that the model would read is refused with the cost where that is asked for', async () => {
+  const { sent, url } = scripted([])
+  const pages = drawnPdf({ pages: [SCAN, line('Typed text', 72, 700), SCAN] })
+  const reader = readerOf(url)
+  await expect(read(reader, pages, 'a.pdf', { ocr: 'ask' })).rejects.toMatchObject({
+    code: 'ocr_unconfirmed',
+    message:
+      '2 of 3 pages contain no text. sees can read them, for about 4,600 tokens, 0.02 by EIDER_MODEL_PRICES. ' +
+      'Send it again with ocr=yes, or with ocr=no to leave them out',
+  })
+  const { document } = await read(reader, pages, 'a.pdf', { ocr: 'no' })
+  expect(document?.content).toBe('Typed text')
+  expect(sent).toEqual([])
+  const typed = drawnPdf({ pages: [line('Typed text', 72, 700)] })
+  const { warnings } = await read(reader, typed, 'b.pdf', { ocr: 'ask' })
+  expect(warnings).toEqual([])
 })
 
 test('Anthropic’s API takes them too', async () => {

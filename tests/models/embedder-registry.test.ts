@@ -21,6 +21,7 @@ test('knows its providers and lists them where another is asked for', async () =
   expect(() => registry.embedder(ref('constructor', 'x'))).toThrow(
     'under another name is the provider openai with its address as "base_url"',
   )
+  expect(() => registry.embedder(ref('Olama', 'x'))).toThrow('. Did you mean ollama?')
   const error = await thrownBy(registry.probe(ref('toString', 'x'), 100))
   expect(error).toMatchObject({ code: 'unknown_provider' })
 })

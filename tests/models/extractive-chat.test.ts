@@ -74,6 +74,18 @@ const REFUNDS = rows(
   ['s:content:1of1:0to40', 'Shipping to Norway costs nine euros and takes a week.', 0.4],
 )
 
+test('counts words, marks and ideographs', async () => {
+  const messages = asked('お茶 costs 9 euros?')
+  const deltas = await heard(extractiveChat(bagOfWords), { messages, tools })
+  expect(deltas.at(-1)).toEqual({
+    kind: 'end',
+    finish: 'tool_calls',
+    // "You are an agent", then お, 茶, costs, 9, euros and the mark.
+    usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 0 },
+    warnings: [],
+  })
+})
+
 test('lists, searches and answers with the sentence that fits, quoted and cited', async () => {
   const { answer, sql } = await played({
     messages: asked('When are refunds paid?'),

@@ -66,12 +66,16 @@ describe('JSON', () => {
       [
         't.json',
         '[{"a":1},\n {"a":2,},\n]',
-        'line 2, column 9: expected a name in quotes, found "}"',
+        'line 2, column 9: expected a name in double quotes, found "}"',
       ],
       ['t.json', '[{"a":1}\n {"a":2}]', 'line 2, column 2: expected "," or "]", found "{"'],
       ['t.json', '[{"a":1},{"a":', 'line 1, column 15: expected a value, found the end'],
       ['t.jsonl', '{"a":1}\n{"a":2\n{"a":3}\n', 'line 3, column 1: expected "," or "}", found "{"'],
-      ['t.jsonl', "{'a':1}\n", 'line 1, column 2: expected a name in quotes, found "\'"'],
+      [
+        't.jsonl',
+        "{'a':1}\n",
+        'line 1, column 2: expected a name in double quotes or "}", found "\'"',
+      ],
     ]
     for (const [name, content, message] of cases) {
       await expect(readTable(name, content)).rejects.toThrow(message)

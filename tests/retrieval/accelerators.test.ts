@@ -24,14 +24,14 @@ beforeEach(async () => {
 
 afterEach(() => store.close())
 
-/** In fifty clusters, as texts are. */
-function documents(from: number, count: number): readonly TestDocument[] {
+/** In clusters, as texts are. */
+function documents(from: number, count: number, clusters = 50): readonly TestDocument[] {
   const random = seededRandom(1)
-  const middles = Array.from({ length: 50 }, () => randomUnit(DIMENSIONS, random))
+  const middles = Array.from({ length: clusters }, () => randomUnit(DIMENSIONS, random))
   const noise = seededRandom(from + 2)
   return Array.from({ length: count }, (_, index) => {
-    const middle = middles[(from + index) % 50] ?? new Float32Array(DIMENSIONS)
-    const vector = middle.map((part) => part + (noise() - 0.5) / 5)
+    const middle = middles[(from + index) % clusters] ?? new Float32Array(DIMENSIONS)
+    const vector = middle.map((part) => part + ((noise() - 0.5) / clusters) * 10)
     return { id: `d${from + index}`, texts: ['text'], vectors: [newVector(...vector)] }
   })
 }
@@ -170,4 +170,26 @@ test('a type that is asked for and dropped while it is built leaves nothing behi
   await store.vectorCaches.settled()
   expect(store.indexStates.states()[0]).toMatchObject({ type: 'exact', state: 'exact' })
   expect(await keysNear(randomUnit(DIMENSIONS, seededRandom(9)))).toHaveLength(10)
+})
+
+test('where lists would read little and find almost all, the index to create is named', async () => {
+  await store.close()
+  store = await openSearchableStore({ threadPoolSize: 6, advisedMin: 3000 })
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  await put(documents(0, 2500, 400))
+  await store.vectorCaches.settled()
+  const detail = () => store.indexStates.states()[0]?.detail
+  expect(detail()).not.toContain('CREATE INDEX')
+  await put(documents(2500, 7500, 400))
+  // The first question has it measured.
+  expect(detail()).not.toContain('CREATE INDEX')
+  await store.vectorCaches.settled()
+  expect(detail()).toMatch(
+    /; an IVF index would read \d\.\d % of them at recall@10 (0\.99\d|1\.000): CREATE INDEX ON KNOWLEDGE_BASE mindsdb\.kb WITH \(type = 'ivf'\)$/,
+  )
+  expect(store.vectorCaches.access(current(store)).detail).toContain('scanned exactly; an IVF')
+  await ask({ vectorIndex: { type: 'exact', options: {} } })
+  expect(detail()).not.toContain('CREATE INDEX')
+  await ask(IVF)
+  expect(detail()).toContain('lists are read')
 })

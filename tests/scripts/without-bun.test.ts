@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
 
 const root = join(import.meta.dir, '../..')
 const pages = [
@@ -39,6 +40,22 @@ test('every `npx eider …` that they name is there, with its options', async ()
   rmSync(bin, { recursive: true })
   expect(failed).toEqual([])
 }, 60_000)
+
+test('every npm script that they name is there, and completes the installation of Bun before it uses it', () => {
+  const scripts: Readonly<Record<string, string>> = packageJson.scripts
+  const named = texts.flatMap((text) => [
+    ...text.matchAll(/\bnpm (?:run )?(start|test|(?<=run )[\w:-]+)/g),
+  ])
+  const names = [...new Set(named.map(([, name = '']) => name))]
+  expect(names.length).toBeGreaterThan(8)
+  const failing = names.filter((name) => {
+    const command = scripts[name]
+    if (command === undefined) return true
+    const usesBun = /(^|[ =])bun /.test(command)
+    return usesBun && !(scripts[`pre${name}`] ?? '').includes('scripts/ensure-bun.mjs')
+  })
+  expect(failing).toEqual([])
+})
 
 test('what Bun would read of the current folder is not read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'eider-foreign-'))

@@ -13,13 +13,14 @@ import {
   unlistedDecisions,
   unnamed,
 } from './documentation.ts'
-import { trackedTextFiles } from './tracked-files.ts'
+import { trackedPaths, trackedTextFiles } from './tracked-files.ts'
 
 const README_BYTES_MAX = 6 * 1024
 const DECISION_LINES_MAX = 25
 
-const files = await trackedTextFiles(join(import.meta.dir, '../..'))
-const paths = files.map(({ path }) => path)
+const root = join(import.meta.dir, '../..')
+const files = await trackedTextFiles(root)
+const paths = await trackedPaths(root)
 const pages = files.filter(({ path }) => path.endsWith('.md'))
 
 function pageOf(path: string): string {

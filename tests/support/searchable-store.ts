@@ -15,10 +15,16 @@ export async function openSearchableStore(
     bytesMax = 512 * 1024 ** 2,
     wholeVectorsMax = 250_000,
     rowBytesMax = 64 * 1024 ** 2,
+    advisedMin = 50_000,
     ...storeOptions
   } = options
   const store = await openStore({ directory: ':memory:', ...storeOptions })
-  const retrieval = openRetrieval(store, { bytesMax, wholeVectorsMax, rowBytesMax })
+  const retrieval = openRetrieval(store, {
+    bytesMax,
+    wholeVectorsMax,
+    rowBytesMax,
+    advisedMin,
+  })
   const close = async () => {
     await retrieval.vectorCaches.close()
     await retrieval.rowCaches.close()

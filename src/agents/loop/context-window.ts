@@ -101,8 +101,10 @@ export class ContextWindow {
 
   /** The provider has counted what was sent: from now on the estimate follows it. */
   counted(request: FittingRequest, inputTokens: number): void {
+    // A model without a limit needs no estimate.
+    if (inputTokens <= 0 || this.#contextTokens === Number.POSITIVE_INFINITY) return
     const factor = inputTokens / (request.tokens() + this.#toolTokens)
-    if (inputTokens > 0) this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
+    this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
   }
 
   /** After a refusal for its length: from now on the context is smaller than what was sent. */

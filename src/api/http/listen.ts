@@ -18,12 +18,10 @@ export interface Listener {
    */
   stop(graceMs: number): Promise<void>
   /** The same, but requests that only read wait for the process that comes after this one at the same address. */
-  handOver(graceMs: number): Promise<OpenHandover>
-}
-
-export interface OpenHandover {
-  /** Resolves when requests that waited are answered. @param isThere whether the next process answers requests */
-  end(isThere: boolean): Promise<void>
+  handOver(graceMs: number): Promise<{
+    /** Resolves when requests that waited are answered. @param isThere whether the next process answers requests */
+    end(isThere: boolean): Promise<void>
+  }>
 }
 
 export interface ListenAddress {
@@ -165,12 +163,11 @@ export class Handover {
   }
 }
 
-interface HeldRequest {
-  readonly body: ArrayBuffer | null
-}
-
 /** null: it may change something, or is too large to be kept. */
-async function readingRequest(request: Request, path: string): Promise<HeldRequest | null> {
+async function readingRequest(
+  request: Request,
+  path: string,
+): Promise<{ readonly body: ArrayBuffer | null } | null> {
   if (request.method === 'GET' || request.method === 'HEAD') return { body: null }
   const isSearch = /^\/api\/projects\/[^/]+\/knowledge_bases\/[^/]+\/search$/.test(path)
   const length = Number(request.headers.get('content-length') ?? Number.POSITIVE_INFINITY)

@@ -246,7 +246,7 @@ const CLIENT_SESSIONS_MAX = 500
 /** Requests after which a session counts as used: opening one takes the first. */
 const REQUESTS_OF_USE = 2
 const IDLE_MS = 30 * MINUTE_MS
-const SWEEP_MS = MINUTE_MS
+const SESSION_SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string
@@ -356,7 +356,7 @@ export class McpSessions {
   }
 
   #startSweeping(): ReturnType<typeof setInterval> {
-    const timer = setInterval(() => this.#sweep(), SWEEP_MS)
+    const timer = setInterval(() => this.#sweep(), SESSION_SWEEP_MS)
     timer.unref()
     return timer
   }

@@ -225,7 +225,7 @@ function progressOf(extra: Extra): (message: string) => void {
 
 // Prompts that programs offer to their users, as slash commands for example.
 
-interface Prompt {
+const PROMPTS: readonly {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -235,9 +235,7 @@ interface Prompt {
     readonly required: boolean
   }[]
   text(given: Readonly<Record<string, string>>): string
-}
-
-const PROMPTS: readonly Prompt[] = [
+}[] = [
   {
     name: 'answer_with_citations',
     title: 'Answer with citations',

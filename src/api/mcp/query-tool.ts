@@ -149,16 +149,13 @@ function cutNote(cut: Cut, count: number, limit: number): string {
   return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
 }
 
-function rowsText({
-  columns,
-  rows,
-  ...said
-}: {
+function rowsText(given: {
   readonly columns: FirstRows['columns']
   readonly rows: FirstRows['rows']
   readonly note?: string
   readonly warnings?: readonly string[]
 }): string {
+  const { columns, rows, ...said } = given
   const head = csvRow(columns.map(({ name }) => name))
   const body = rows.map((row) => csvRow(row.map(resultCell))).join('')
   const notes = [...(said.note === undefined ? [] : [said.note]), ...(said.warnings ?? [])]

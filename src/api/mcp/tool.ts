@@ -25,7 +25,15 @@ export interface Tool {
   readonly outputSchema: ObjectSchema
   readonly annotations: ToolAnnotations
   /** @throws AppError: the model reads its code and message */
-  run(sent: Arguments, call: ToolCall): Promise<ToolOutput>
+  run(
+    sent: Arguments,
+    call: ToolCall,
+  ): Promise<{
+    /** As `outputSchema` says. */
+    readonly structured: JsonObject
+    /** The same for models; unset: the structure as JSON. */
+    readonly text?: string
+  }>
 }
 
 export interface ObjectSchema {
@@ -72,13 +80,6 @@ export interface ToolCall {
   readonly origin: string
   /** Sends progress to a client that requested it. */
   progress(message: string): void
-}
-
-export interface ToolOutput {
-  /** As `outputSchema` says. */
-  readonly structured: JsonObject
-  /** The same for models; unset: the structure as JSON. */
-  readonly text?: string
 }
 
 /** The arguments of a call, which fit the tool's schema. */

@@ -50,28 +50,19 @@ export function visibleData(snapshot: CatalogSnapshot, principal: Principal): Vi
   }
 }
 
-/** A knowledge base or an agent: `name` of the principal's first project, or `project.name`. */
-interface InProject {
-  readonly name: string
-  readonly projectName: string
-}
-
 /**
  * The named thing, among those that the principal sees.
  * @throws AppError `forbidden` for a project it may not name, whether there is one or not; `…_not_found`
  */
-export function namedAmong<T extends InProject>(
+export function namedAmong<T extends { readonly name: string; readonly projectName: string }>(
   things: readonly T[],
-  {
-    named,
-    kind,
-    principal,
-  }: {
+  given: {
     readonly named: string
     readonly kind: 'knowledge_base' | 'agent'
     readonly principal: Principal
   },
 ): T {
+  const { named, kind, principal } = given
   const dot = named.indexOf('.')
   const project = dot < 0 ? defaultProject(principal) : named.slice(0, dot)
   const name = named.slice(dot + 1)

@@ -13,39 +13,39 @@ export type CursorStatement =
   /** null: all of them. */
   | { readonly kind: 'close' | 'deallocate'; readonly name: string | null }
 
-const NAME = '("[^"]+"|\\w+)'
+const CURSOR_NAME = '("[^"]+"|\\w+)'
 const DECLARE = new RegExp(
-  `^\\s*declare\\s+${NAME}\\s+[\\w\\s]*?cursor\\s+(?:with(?:out)?\\s+hold\\s+)?for\\s+(.+)$`,
+  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:with(?:out)?\\s+hold\\s+)?for\\s+(.+)$`,
   'is',
 )
 const FETCH = new RegExp(
-  `^\\s*(fetch|move)\\s+(?:(forward|next|all)\\s*)?(\\d+|all)?\\s*(?:from|in)?\\s*${NAME}\\s*$`,
+  `^\\s*(fetch|move)\\s+(?:(forward|next|all)\\s*)?(\\d+|all)?\\s*(?:from|in)?\\s*${CURSOR_NAME}\\s*$`,
   'is',
 )
-const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${NAME}\\s*$`, 'i')
+const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')
 
 /** undefined: another statement. */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {
     const [, name = '', select = ''] = declared
-    return { kind: 'declare', name: nameOf(name), select }
+    return { kind: 'declare', name: cursorName(name), select }
   }
   const fetched = FETCH.exec(sql)
   if (fetched !== null) {
     const [, verb = '', word = '', number = '', name = ''] = fetched
     const isAll = /all/i.test(`${word} ${number}`)
     const count = isAll ? null : Number(number === '' ? 1 : number)
-    return { kind: 'fetch', name: nameOf(name), count, isMove: verb.toLowerCase() === 'move' }
+    return { kind: 'fetch', name: cursorName(name), count, isMove: verb.toLowerCase() === 'move' }
   }
   const ended = END.exec(sql)
   if (ended === null) return undefined
   const [, close, name = ''] = ended
   const kind = close === undefined ? 'deallocate' : 'close'
-  return { kind, name: name.toLowerCase() === 'all' ? null : nameOf(name) }
+  return { kind, name: name.toLowerCase() === 'all' ? null : cursorName(name) }
 }
 
 /** Without quotes, a name is in lower case. */
-function nameOf(name: string): string {
+function cursorName(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1) : name.toLowerCase()
 }

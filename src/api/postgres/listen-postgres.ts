@@ -17,7 +17,7 @@ export interface PostgresListener {
   stop(graceMs: number): Promise<void>
 }
 
-const CONNECTIONS_MAX = 1_000
+const PG_CLIENTS_MAX = 1_000
 /** Beyond those: a full server still tells a client so, and still cancels statements. */
 const SPARE_CONNECTIONS = 100
 const LOGIN_MS = 10_000
@@ -57,17 +57,17 @@ export function listenPostgres(
     const wire = new SocketWire(socket, address, tls)
     const client = { wire, connection: null }
     socket.data = client
-    if (clients.size >= CONNECTIONS_MAX + SPARE_CONNECTIONS) {
+    if (clients.size >= PG_CLIENTS_MAX + SPARE_CONNECTIONS) {
       socket.terminate()
       return
     }
-    const isFull = clients.size >= CONNECTIONS_MAX
+    const isFull = clients.size >= PG_CLIENTS_MAX
     clients.set(processId, client)
     wire.onClosed = () => clients.delete(processId)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     wire.pause()
     const peer = { address, port: socket.remotePort }
-    void begin(client, async () => {
+    void beginConnection(client, async () => {
       const parts = await partsFor(peer, processId)
       return { ...parts, cancel, isFull, processId, secret: randomBytes(SECRET_BYTES) }
     })
@@ -109,7 +109,10 @@ export function listenPostgres(
 const STOP_LOOK_MS = 20
 
 /** The protocol is loaded with the first connection. */
-async function begin(client: Client, depsOf: () => Promise<ConnectionDeps>): Promise<void> {
+async function beginConnection(
+  client: Client,
+  depsOf: () => Promise<ConnectionDeps>,
+): Promise<void> {
   const [{ PgConnection }, deps] = await Promise.all([import('./pg-connection.ts'), depsOf()])
   if (client.wire.isClosed) return
   const connection = new PgConnection(client.wire, deps)

@@ -1,5 +1,6 @@
 /** DuckDB's types as PostgreSQL's, and their values as text. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { postgresMoment } from '../../core/time.ts'
 
 export interface PgType {
   readonly oid: number
@@ -77,12 +78,12 @@ const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   '"NULL"': TEXT,
 }
 
-const ALL: readonly PgType[] = [
+const TYPES_SERVED: readonly PgType[] = [
   ...[BOOL, BYTEA, INT8, INT2, INT4, TEXT, OID, JSON_TYPE, FLOAT4, FLOAT8, VARCHAR, DATE, TIME],
   ...[TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, NUMERIC, UUID, JSONB],
 ]
-const BY_OID = new Map(ALL.map((one) => [one.oid, one]))
-const ELEMENT_OF = new Map(ALL.map((one) => [one.array, one]))
+const BY_OID = new Map(TYPES_SERVED.map((one) => [one.oid, one]))
+const ELEMENT_OF = new Map(TYPES_SERVED.map((one) => [one.array, one]))
 
 export interface ColumnType {
   readonly oid: number
@@ -141,17 +142,12 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
 /** Types whose texts PostgreSQL writes differently from DuckDB. */
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
-  [DATE, withEra],
-  [TIMESTAMP, withEra],
-  [TIMESTAMPTZ, (text) => (text.endsWith('infinity') ? text : withEra(text, '+00'))],
+  [DATE, (text) => postgresMoment(text)],
+  [TIME, (text) => postgresMoment(text)],
+  [TIMESTAMP, (text) => postgresMoment(text)],
+  [TIMESTAMPTZ, (text) => postgresMoment(text, '+00')],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
 ])
-
-/** @param zone of the time, before the era */
-function withEra(text: string, zone = ''): string {
-  const isBefore = text.endsWith(' (BC)')
-  return isBefore ? `${text.slice(0, -5)}${zone} BC` : text + zone
-}
 
 function arrayText(values: readonly ResultValue[], element: PgType): string {
   const parts = values.map((value) => {
@@ -196,7 +192,7 @@ export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }
 
-export { ALL as PG_TYPES }
+export { TYPES_SERVED as PG_TYPES }
 
 /** By PostgreSQL's names. */
 export const PG = {

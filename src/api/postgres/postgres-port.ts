@@ -38,14 +38,12 @@ const PLAIN_MAX = 1_000
 /** Types with numbers that JSON cannot say, also within others. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
-interface KeptCatalog {
-  readonly snapshot: CatalogSnapshot
-  readonly catalog: Promise<PgCatalog>
-}
-
 export class PostgresPort {
   readonly #parts: PostgresParts
-  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
+  readonly #catalogs = new LruMap<
+    string,
+    { readonly snapshot: CatalogSnapshot; readonly catalog: Promise<PgCatalog> }
+  >({ sizeMax: CATALOGS_MAX })
   /** Statements whose rows JSON can say. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
@@ -158,7 +156,7 @@ export class PostgresPort {
     const shown = DESCRIBES.test(sql)
       ? found.rows.map(([name = null, type, ...rest]) => [name, catalogType(String(type)), ...rest])
       : found.rows
-    return { columns: typed, batches: batchesOf(shown), affectedRows: null, warnings: [] }
+    return { columns: typed, batches: rowBatches(shown), affectedRows: null, warnings: [] }
   }
 
   #catalogOf(
@@ -216,15 +214,17 @@ interface Caller {
 function shownResult(result: QueryResult, isExact: boolean): RunResult {
   const warnings = (result.kind === 'ok' ? result.warnings : result.rows.warnings) ?? []
   if (result.kind === 'ok') {
-    return { columns: null, batches: batchesOf([]), affectedRows: result.affectedRows, warnings }
+    return { columns: null, batches: rowBatches([]), affectedRows: result.affectedRows, warnings }
   }
-  const { columns, exactBatches, batches, ready } = result.rows
-  const shown = ready === undefined ? batches : batchesOf(ready)
+  const { columns, exactBatches, batches, ready, encoded } = result.rows
+  const shown = ready === undefined ? batches : rowBatches(ready)
   const rows = isExact ? (exactBatches ?? shown) : shown
-  return { columns, batches: rows, affectedRows: null, warnings }
+  const names = columns.map(({ name }) => name)
+  const copied = encoded && { copied: () => encoded('copy', names, true) }
+  return { columns, batches: rows, ...copied, affectedRows: null, warnings }
 }
 
-async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
   if (rows.length > 0) yield rows
 }
 

@@ -72,7 +72,7 @@ export class PgSession {
   }
 
   setting(name: string): string | undefined {
-    const key = keyOf(name)
+    const key = settingKey(name)
     return (
       this.#settings.get(key) ?? (key === 'search_path' ? this.#project : KNOWN_SETTINGS.get(key))
     )
@@ -88,7 +88,7 @@ export class PgSession {
 
   /** @throws AppError `invalid_request` if it keeps too much */
   set(name: string, value: string): SessionAnswer {
-    const key = keyOf(name)
+    const key = settingKey(name)
     const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)
     if (isFull || value.length > VALUE_CHARS_MAX) {
       throw new AppError('invalid_request', 'A session keeps 100 short settings at most')
@@ -98,7 +98,7 @@ export class PgSession {
       throw new AppError('sql_not_supported', message)
     }
     this.#settings.set(key, key === 'client_encoding' ? 'UTF8' : value)
-    const reported = Object.keys(REPORTED).find((one) => keyOf(one) === key)
+    const reported = Object.keys(REPORTED).find((one) => settingKey(one) === key)
     return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
   }
 
@@ -126,10 +126,10 @@ export class PgSession {
 
 /** By their names in lower case. */
 export const KNOWN_SETTINGS: ReadonlyMap<string, string> = new Map(
-  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [keyOf(name), value]),
+  Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [settingKey(name), value]),
 )
 
-function keyOf(name: string): string {
+function settingKey(name: string): string {
   return name.toLowerCase()
 }
 
@@ -188,6 +188,8 @@ const STATEMENTS: Readonly<
     const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
     const named = /^time\s+zone$/i.test(key) ? 'TimeZone' : key
     const value = this.setting(named)
-    return value === undefined ? undefined : { tag: 'SHOW', shown: { name: keyOf(named), value } }
+    return value === undefined
+      ? undefined
+      : { tag: 'SHOW', shown: { name: settingKey(named), value } }
   },
 }

@@ -21,12 +21,10 @@ export function transactionFailed(): AppError {
 /** What CommandComplete says. */
 export function tagOf(
   sql: string,
-  {
-    columns,
-    affectedRows,
-  }: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
+  given: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
   rows: number,
 ): string {
+  const { columns, affectedRows } = given
   const [, verb = 'SELECT'] = /^\s*(\w+)/.exec(sql) ?? []
   const word = verb.toUpperCase()
   if (word === 'INSERT') return `INSERT 0 ${affectedRows ?? rows}`

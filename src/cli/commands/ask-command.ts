@@ -120,12 +120,12 @@ class ShownAnswer {
     if (id !== undefined) output.say(`Go on with --conversation ${safeLine(id)}`)
   }
 
-  /** Statements over tables and charts: what can be said of them in a line. */
-  async #findings({ evidence = [], charts = [] }: AnswerFindings): Promise<void> {
+  /** Statements over tables and charts, in a line each. */
+  async #findings({ statements = [], charts = [] }: AnswerFindings): Promise<void> {
     const { output, options } = this.#context
     if (options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
-    const rows = evidence.map(({ sql, data, is_cut }) => {
+    const rows = statements.map(({ sql, data, is_cut }) => {
       return `${data.length}${is_cut ? '+' : ''} rows of: ${safeLine(sql)}`
     })
     const drawn = charts.map(({ spec, sql }) => {

@@ -1,4 +1,4 @@
-/** What is done to a data folder while no server runs. */
+/** Work on a data folder without a server. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { salvage as salvageFolder } from '../../store/backup/salvage.ts'

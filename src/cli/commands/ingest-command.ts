@@ -110,7 +110,7 @@ function readingFields(options: Options): Readonly<Record<string, string>> {
   return Object.fromEntries(given)
 }
 
-/** @throws CommandError where it is missing and must not be made */
+/** @throws CommandError if it is missing and must not be created */
 async function ensureKnowledgeBase(
   kb: NamedObject,
   { client, options, output, signal }: CommandContext,
@@ -129,14 +129,14 @@ async function ensureKnowledgeBase(
   const path = `/api/projects/${encodeURIComponent(kb.project)}/knowledge_bases`
   const json = { knowledge_base: { name: kb.name } }
   await client.send('POST', path, { json, signal }).catch((error: unknown) => {
-    // Another one made it meanwhile.
+    // Another client created it meanwhile.
     const isThere = error instanceof CommandError && error.code === 'knowledge_base_exists'
     if (!isThere) throw error
   })
   output.say(`Made the knowledge base ${kb.project}.${safeLine(kb.name)}`)
 }
 
-/** What the document of standard input is called. @throws CommandError `usage` */
+/** The id of the document from standard input. @throws CommandError `usage` */
 function pipedId(options: Options): string {
   if (process.stdin.isTTY === true) throw usageError('ingest: "-" reads a pipe, and there is none')
   const isTable = ['csv', 'json', 'jsonl', 'parquet'].includes(options.text('format') ?? '')
@@ -161,13 +161,9 @@ async function ingestPiped(
   for (const stored of files) addStored(stored, counts)
 }
 
-/** What the server reads itself: a job, which outlives this connection. */
+/** Sources that the server reads itself: a job, which outlives this connection. */
 async function ingestRemote(
-  {
-    kb,
-    urls,
-    query,
-  }: {
+  given: {
     readonly kb: NamedObject
     readonly urls: readonly string[]
     readonly query: string | undefined
@@ -175,6 +171,7 @@ async function ingestRemote(
   counts: IngestCounts,
   context: CommandContext,
 ): Promise<void> {
+  const { kb, urls, query } = given
   const { client, options, output, signal } = context
   const limit = options.count('limit', 1, 1_000_000)
   const depth = options.count('depth', 0, 1000)

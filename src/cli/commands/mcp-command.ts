@@ -42,7 +42,7 @@ async function* stoppable(lines: AsyncGenerator<string>, signal: AbortSignal) {
 /** Of JSON-RPC. */
 type Message = JsonObject
 
-/** What the server knows of the program by its session. */
+/** The server's knowledge of the program in its session. */
 interface Opened {
   readonly id: string
   readonly version: string
@@ -53,7 +53,7 @@ class Bridge {
   readonly #output: Output
   readonly #signal: AbortSignal
   readonly #pending = new Set<Promise<void>>()
-  /** Said again to a server that was started anew. */
+  /** Repeated for a restarted server. */
   #initialize: Message | undefined
   #opening: Promise<Opened | undefined> = Promise.resolve(undefined)
   #hasAnswered = false

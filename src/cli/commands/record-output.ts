@@ -4,7 +4,7 @@ import type { Output } from '../output.ts'
 import { ResultTable } from '../result-table.ts'
 import { safeLine } from '../terminal-text.ts'
 
-/** A list as a table, lines of a result, or a text that is said beside the results. */
+/** A list as a table, lines of a result, or a message besides the results. */
 type Shown =
   | { readonly names: readonly string[]; readonly rows: readonly (readonly unknown[])[] }
   | readonly string[]
@@ -49,7 +49,7 @@ export function shownLines(value: unknown, prefix = ''): readonly string[] {
   })
 }
 
-/** @param said instead of the actions there are @throws CommandError `usage` for a word that is none of them */
+/** @param said instead of the actions @throws CommandError `usage` for an unknown word */
 export function actionOf<Action extends string>(
   command: string,
   word: string,

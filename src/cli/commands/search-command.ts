@@ -80,7 +80,7 @@ function filterOf(condition: string): Readonly<Record<string, unknown>> {
 function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
-    // It begins with a brace, so it is an object where it parses.
+    // It starts with a brace, so if it parses it is an object.
     return value as Readonly<Record<string, unknown>>
   } catch {
     throw usageError(`--filter: this is no JSON: ${truncated(safeLine(text), 60)}`)
@@ -139,7 +139,7 @@ function placeText(metadata: Readonly<Record<string, unknown>>): string {
   return parts.filter((part) => part !== '').join(', ')
 }
 
-/** Without the headings at its begin that the line above it says already. */
+/** Without the headings at its start that the line above repeats. */
 function withoutHeading(text: string, { heading }: Readonly<Record<string, unknown>>): string {
   if (typeof heading !== 'string') return text
   const said = new Set(heading.split(' > '))

@@ -13,7 +13,7 @@ interface Usage {
   readonly output_tokens: number
 }
 
-/** What the server's list shows of a run, as far as it is printed. */
+/** The printed part of a run in the server's list. */
 interface TraceItem {
   readonly trace_id: string
   readonly project: string

@@ -7,7 +7,7 @@ import { show } from './record-output.ts'
 const ANSWER_MS_MAX = 10_000
 const ANSWER_CHARS_MAX = 100_000
 
-/** What is read of `release.json`, which the build writes. */
+/** The fields read from `release.json`, which the build writes. */
 interface Release {
   readonly version: string
   readonly date: string

@@ -1,4 +1,4 @@
-/** How far an ingest is: a bar on a terminal, a line every ten seconds elsewhere, nothing where it shall be quiet. */
+/** The progress of an ingest: a bar on a terminal, otherwise a line every ten seconds, and none if quiet. */
 import type { SingleBar } from 'cli-progress'
 import { durationText } from '../jobs-over-http.ts'
 import type { Output } from '../output.ts'

@@ -20,13 +20,13 @@ export interface FileRules {
   /** Only files that one of these fits; empty: any. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** What ids begin below; null: the current folder, or what holds a folder that lies elsewhere. */
+  /** The folder that ids are relative to; null: the current folder, or the parent of a folder outside of it. */
   readonly base: string | null
 }
 
 /** The files behind a word of the command line. */
 export interface FileRoot {
-  /** Absolute: of a folder, of a file, or of the folder that a pattern begins with. */
+  /** Absolute: a folder, a file, or the base folder of a pattern. */
   readonly path: string
   readonly kind: 'folder' | 'file' | 'pattern'
   /** What ids are relative to. */
@@ -36,7 +36,7 @@ export interface FileRoot {
 }
 
 export interface LeftOut {
-  /** Of a folder with a slash at its end. */
+  /** A folder ends with a slash. */
   readonly path: string
   readonly reason: string
 }
@@ -85,7 +85,7 @@ function patternRoot(path: string, base: string | null): FileRoot {
   return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
 }
 
-/** The current folder where the path lies in it, so that the folder `docs` gives ids such as `docs/a`; else the folder that holds it. */
+/** The current folder if the path is in it, so that the folder `docs` gives ids such as `docs/a`; else its parent. */
 function baseOf(path: string, kind: 'folder' | 'file', base: string | null): string {
   const isBelow = (folder: string) => path === folder || path.startsWith(withSeparator(folder))
   if (base !== null) {

@@ -43,7 +43,7 @@ export async function ingestLocal(
   if (!isRemoving) return
   const present = new Set(found.files.map(({ id }) => id))
   const gone = known.paths.filter((id) => {
-    // What is there and left out by the rules, or could not be looked at, has not vanished.
+    // An existing file that the rules leave out, or an unreadable one, has not vanished.
     const root = roots.find((one) => isBelowRoot(id, one))
     return root !== undefined && !present.has(id) && !existsSync(resolve(root.base, id))
   })

@@ -13,7 +13,7 @@ export interface FileFailure {
   readonly message: string
 }
 
-/** What has happened so far. */
+/** The counts so far. */
 export interface IngestCounts {
   /** Files. */
   stored: number
@@ -22,7 +22,7 @@ export interface IngestCounts {
   documents: number
   chunks: number
   readonly failed: FileFailure[]
-  /** Of what the server reads itself. */
+  /** Jobs of sources that the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
   /** Left out by default rules; the first of them. */
@@ -60,7 +60,7 @@ export interface SendOptions {
 
 const REQUESTS_AT_ONCE = 3
 
-/** @throws CommandError where going on makes no sense: no server, no right, no room */
+/** @throws CommandError if continuing makes no sense: no server, no right, no space */
 export async function sendFiles(
   files: readonly LocalFile[],
   options: SendOptions,
@@ -183,16 +183,15 @@ const PASSES: ReadonlySet<string> = new Set([
   'shutting_down',
 ])
 
-interface PostOptions extends Pick<SendOptions, 'kb' | 'fields'> {
-  /** What is read from a pipe cannot be sent again. */
-  readonly isOnce?: boolean
-}
-
 export async function postFiles(
   files: readonly FormFile[],
-  { kb, fields, isOnce = false }: PostOptions,
+  given: Pick<SendOptions, 'kb' | 'fields'> & {
+    /** Piped data cannot be sent again. */
+    readonly isOnce?: boolean
+  },
   { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<InsertFilesAnswer> {
+  const { kb, fields, isOnce = false } = given
   const path = `${pathOf('knowledge_bases', kb)}/files`
   for (let attempt = 1; ; attempt += 1) {
     const { contentType, body } = formBody(files, fields)
@@ -288,7 +287,7 @@ function encoded(name: string): string {
 export interface KnownFile {
   readonly hash: string
   readonly documents: number
-  /** Of one of its documents. */
+  /** The id of one of its documents. */
   readonly id: string
 }
 

@@ -11,7 +11,7 @@ import type { Output } from '../output.ts'
 export type Write = (bytes: Uint8Array) => Promise<void>
 
 /**
- * Lets `use` write, to stdout where no file is named.
+ * Lets `use` write, to stdout without a file.
  * @throws CommandError `file_failed`; the errors of `use`, and then no file is left
  */
 export async function withTarget(

@@ -1,4 +1,4 @@
-/** Names that the shell completes: read from the server when they are wanted first. */
+/** Names that the shell completes: read from the server when first needed. */
 import type { HttpClient } from '../http-client.ts'
 import { runSql } from './statement-client.ts'
 
@@ -111,7 +111,7 @@ function shownName(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
-/** In the case in which the word was begun. */
+/** In the case of the typed part. */
 function keywordsLike(piece: string): readonly string[] {
   const isLower = piece === piece.toLowerCase()
   return isLower ? KEYWORDS.map((word) => word.toLowerCase()) : KEYWORDS

@@ -1,4 +1,4 @@
-/** A shell for SQL: statements of several lines, history, completion, and commands that begin with a backslash. */
+/** A shell for SQL: multi-line statements, history, completion, and commands that start with a backslash. */
 
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
@@ -15,14 +15,12 @@ import { splitStatements } from './statement-splitter.ts'
 /** @returns the exit code, once the user leaves */
 export async function runShell(
   context: CommandContext,
-  {
-    project,
-    params,
-  }: {
+  given: {
     readonly project: string
     readonly params: Readonly<Record<string, unknown>>
   },
 ): Promise<number> {
+  const { project, params } = given
   const { client, output, environment } = context
   // Before the first prompt: a server that is not there, or a login that is missing.
   const { eider_version: version } = await client.send<{ readonly eider_version?: string }>(
@@ -153,7 +151,7 @@ class Shell {
     if (CHANGES_NAMES.test(sql)) names.forget()
   }
 
-  /** @returns false: it failed or was interrupted, and that was said */
+  /** @returns false: it failed or was interrupted, with a message */
   async #guarded(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const { output } = this.#parts
     const running = new AbortController()
@@ -174,22 +172,13 @@ class Shell {
   }
 }
 
-// What the shell knows beside SQL: `\d`, `\x`, `\q` …
+// The shell's commands besides SQL: `\d`, `\x`, `\q` …
 
 interface ShellState {
   /** In which names are looked up. */
   project: string
   expanded: TableStyle['expanded']
   isTimed: boolean
-}
-
-interface ShellCommandParts {
-  readonly state: ShellState
-  readonly client: HttpClient
-  readonly output: Output
-  readonly names: Pick<ShellNames, 'forget'>
-  readonly run: (sql: string) => Promise<void>
-  readonly signal: AbortSignal
 }
 
 const HELP = `  \\d              tables, knowledge bases and views of the project
@@ -206,7 +195,17 @@ A statement ends with ";" and may have several lines. Tab completes names and wo
 Ctrl-C stops the statement that runs, or throws away the line.`
 
 /** @returns true: the shell is over. @throws CommandError for what it does not know */
-async function runShellCommand(line: string, parts: ShellCommandParts): Promise<boolean> {
+async function runShellCommand(
+  line: string,
+  parts: {
+    readonly state: ShellState
+    readonly client: HttpClient
+    readonly output: Output
+    readonly names: Pick<ShellNames, 'forget'>
+    readonly run: (sql: string) => Promise<void>
+    readonly signal: AbortSignal
+  },
+): Promise<boolean> {
   const [name = '', ...words] = line.replace(/;\s*$/, '').trim().split(/\s+/)
   const argument = words.join(' ')
   const { state, output, run } = parts

@@ -12,15 +12,17 @@ export interface StatementRequest {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-export type StatementAnswer =
+export type StatementAnswer = (
   | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly project: string }
   | {
       readonly kind: 'table'
       readonly columnNames: readonly string[]
       readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
-      /** What the server says beside the rows. */
-      readonly warnings: readonly string[]
     }
+) & {
+  /** What did not go as asked, although there is an answer. */
+  readonly warnings: readonly string[]
+}
 
 /** @throws CommandError `sql_failed` with the place in the statement; also between batches */
 export async function runSql(
@@ -33,14 +35,15 @@ export async function runSql(
   const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
-  // What the server's route for SQL answers: a record, then batches of rows.
+  // The answer of the server's route for SQL: a record, then batches of rows.
   const head = parsedLine(first.value, client.address) as SqlRecord
   if (head.type === 'error') throw statementFailure(head)
+  const { warnings = [] } = head
   if (head.type === 'ok') {
     const { affected_rows: affectedRows = null, context } = head
-    return { kind: 'ok', affectedRows, project: context?.db ?? request.project }
+    return { kind: 'ok', affectedRows, project: context?.db ?? request.project, warnings }
   }
-  const { column_names: columnNames = [], warnings = [] } = head
+  const { column_names: columnNames = [] } = head
   if (head.data !== undefined)
     return { kind: 'table', columnNames, batches: one(head.data), warnings }
   return { kind: 'table', columnNames, batches: rowBatches(lines, client.address), warnings }
@@ -118,34 +121,33 @@ function statementFailure({ error_message: message, error_code: number }: SqlRec
   return new CommandError('sql_failed', message ?? `The statement failed (${number ?? 0})`)
 }
 
-export interface ShownOptions {
-  readonly expanded: TableStyle['expanded']
-  /** Says how long it took. */
-  readonly isTimed: boolean
-  readonly startedAt: number
-}
-
 export async function showAnswer(
   answer: StatementAnswer,
-  { expanded, isTimed, startedAt }: ShownOptions,
+  given: {
+    readonly expanded: TableStyle['expanded']
+    /** Says how long it took. */
+    readonly isTimed: boolean
+    readonly startedAt: number
+  },
   output: Output,
 ): Promise<void> {
+  const { expanded, isTimed, startedAt } = given
   const took = () => (isTimed ? `  ${shownTime(performance.now() - startedAt)}` : '')
   if (answer.kind === 'ok') {
     const { affectedRows: count } = answer
     const rows = count === null ? '' : ` (${count} ${count === 1 ? 'row' : 'rows'})`
     output.say(`OK${rows}${took()}`)
-    return
+  } else {
+    const table = new ResultTable(answer.columnNames, {
+      columns: output.columns,
+      expanded,
+      isPlain: !output.isTerminal,
+      dim: (text) => output.dim(text),
+      bold: (text) => output.bold(text),
+    })
+    for await (const rows of answer.batches) await output.write(table.add(rows))
+    await output.write(table.end(took()))
   }
-  const table = new ResultTable(answer.columnNames, {
-    columns: output.columns,
-    expanded,
-    isPlain: !output.isTerminal,
-    dim: (text) => output.dim(text),
-    bold: (text) => output.bold(text),
-  })
-  for await (const rows of answer.batches) await output.write(table.add(rows))
-  await output.write(table.end(took()))
   for (const warning of answer.warnings) output.say(`Warning: ${safeLine(warning)}`)
 }
 

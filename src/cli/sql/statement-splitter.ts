@@ -1,17 +1,15 @@
 /** Statements of a text that end with `;`, outside of strings, names and comments. */
 
-export interface SplitText {
-  /** Without their semicolons, none empty. */
-  readonly statements: readonly string[]
-  /** What has no semicolon yet; blank where nothing is left but spaces and comments. */
-  readonly rest: string
-}
-
-/** One of what may hold a semicolon that ends nothing, up to its end, or up to the end of the text where that is missing. */
+/** A token that may contain a semicolon, up to its end, or to the end of the text if it is unclosed. */
 const UNSPLIT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
 
-export function splitStatements(text: string): SplitText {
+export function splitStatements(text: string): {
+  /** Without their semicolons, none empty. */
+  readonly statements: readonly string[]
+  /** Text without a semicolon so far; blank if only spaces and comments are left. */
+  readonly rest: string
+} {
   const statements: string[] = []
   let start = 0
   for (const match of text.matchAll(UNSPLIT)) {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../errors.ts'
+import { nearestName } from '../nearest-name.ts'
 
 /** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
 export interface ModelRef {
@@ -109,7 +110,10 @@ export function unknownProvider(
   const hint = known.includes('openai')
     ? '. A server with OpenAI\'s API under another name is the provider openai with its address as "base_url"'
     : ''
-  const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${hint}`
+  const meant = nearestName(provider, known)
+  const said = meant === undefined ? '' : `. Did you mean ${meant}?`
+  // Clients match on its beginning.
+  const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${said || hint}`
   return new AppError('unknown_provider', message)
 }
 

@@ -63,14 +63,11 @@ export interface StatementCounts {
   readonly waiting: number
   /** They have rows to give and wait for their client to read. */
   readonly parked: number
-  readonly abandoned: readonly AbandonedStatement[]
-}
-
-/** Its client was answered or is gone, and DuckDB has not stopped yet. */
-interface AbandonedStatement {
-  readonly since: string
-  /** The first words, without values. */
-  readonly statement: string
+  readonly abandoned: readonly {
+    readonly since: string
+    /** The first words, without values. */
+    readonly statement: string
+  }[]
 }
 
 /** A setting as people see it. */

@@ -68,16 +68,14 @@ export interface Recognized {
   /** For source code. */
   readonly language?: string
   /** For pages and pictures read by a model. */
-  readonly ocr?: OcrReport
-}
-
-export interface OcrReport {
-  readonly model: string
-  readonly images: number
-  /** null: the provider did not say. */
-  readonly tokens: number | null
-  /** By the prices of the settings; null: they have none for the model. */
-  readonly cost: number | null
+  readonly ocr?: {
+    readonly model: string
+    readonly images: number
+    /** null: the provider did not say. */
+    readonly tokens: number | null
+    /** By the prices of the settings; null: they have none for the model. */
+    readonly cost: number | null
+  }
 }
 
 /** A file that was sent, by `PUT /api/files/{name}`: its rows, or its texts as rows, are `files.<name>` in SQL. */

@@ -17,15 +17,14 @@ export interface AddressPolicy {
 
 const ADDRESS_BITS = { ipv4: 32, ipv6: 128 } as const
 
-interface AddressRules {
+/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
+export function addressPolicy(given: {
   readonly setting: string
   /** Hosts, addresses and CIDR blocks that may be connected to although they are not public. */
   readonly entries: readonly string[]
   readonly isOpen?: boolean
-}
-
-/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
-export function addressPolicy({ setting, entries, isOpen = false }: AddressRules): AddressPolicy {
+}): AddressPolicy {
+  const { setting, entries, isOpen = false } = given
   const hosts = new Set<string>()
   const blocks: (readonly [Address, number])[] = []
   for (const entry of entries) {

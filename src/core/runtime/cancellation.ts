@@ -99,17 +99,14 @@ function abortReason({ reason }: AbortSignal, { cancelledMessage }: DeadlineOpti
  * @throws the caller's reason when it aborted, `timeoutError` when the time was over, what `work` throws
  */
 export async function withDeadline<T>(
-  {
-    timeoutMs,
-    signal,
-    timeoutError,
-  }: {
+  given: {
     readonly timeoutMs: number
     readonly signal: AbortSignal
     readonly timeoutError: (timeoutMs: number) => AppError
   },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { timeoutMs, signal, timeoutError } = given
   signal.throwIfAborted()
   const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError })
   try {

@@ -4,16 +4,6 @@ import { readFileSync } from 'node:fs'
 /** For setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
 const RLIMIT_DATA = 2
 
-/** The limit and the use of the process's memory, in bytes of private writable memory. */
-interface CeilingState {
-  /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
-  readonly data: number | null
-  /** `data` when the ceiling was set. */
-  readonly start: number | null
-  /** null: the system keeps no such limit. */
-  readonly limit: number | null
-}
-
 /** Beyond the ceiling, for the main thread while statements stay just below it. */
 const RESERVE_BYTES = 160 * 1024 ** 2
 /** Left below the ceiling when the reserve opens. */
@@ -71,7 +61,14 @@ export class MemoryCeiling {
     return this.#isInReserve
   }
 
-  state(): CeilingState {
+  state(): {
+    /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
+    readonly data: number | null
+    /** `data` when the ceiling was set. */
+    readonly start: number | null
+    /** null: the system keeps no such limit. */
+    readonly limit: number | null
+  } {
     return { data: dataBytes(), start: this.#start, limit: this.#limit }
   }
 }

@@ -44,20 +44,19 @@ export function nextTime(schedule: string, startMs: number, afterMs: number): nu
   return time !== null && time <= LAST_MS ? time : null
 }
 
-export interface ScheduleRules {
-  /** Between two runs. */
-  readonly secondsMin: number
-  /** The error for a schedule that is invalid, never comes, or comes too often. */
-  readonly code: ErrorCode
-  /** What else to say of the shortest time, such as the name of its setting. */
-  readonly hint?: string
-}
-
 /** The schedule as it is stored. @throws AppError */
 export function checkedSchedule(
   text: string,
-  { secondsMin, code, hint = '' }: ScheduleRules,
+  given: {
+    /** Between two runs. */
+    readonly secondsMin: number
+    /** The error for a schedule that is invalid, never comes, or comes too often. */
+    readonly code: ErrorCode
+    /** What else to say of the shortest time, such as the name of its setting. */
+    readonly hint?: string
+  },
 ): string {
+  const { secondsMin, code, hint = '' } = given
   const schedule = text.trim()
   const shown = JSON.stringify(schedule.slice(0, 80))
   let gapMs: number | null = null

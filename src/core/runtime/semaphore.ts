@@ -21,14 +21,6 @@ interface Waiting {
   enter(): void
 }
 
-export interface EnterOptions {
-  /**
-   * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
-   * those of its key, so that the next caller need not wait for it.
-   */
-  readonly isPatient?: boolean
-}
-
 /**
  * A counting semaphore with a bounded queue: first come, first served, past those whose key has all the places that one
  * key may have.
@@ -58,8 +50,15 @@ export class Semaphore {
   async enter(
     signal: AbortSignal,
     key: Key = '',
-    { isPatient = false }: EnterOptions = {},
+    given: {
+      /**
+       * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
+       * those of its key, so that the next caller need not wait for it.
+       */
+      readonly isPatient?: boolean
+    } = {},
   ): Promise<Release> {
+    const { isPatient = false } = given
     signal.throwIfAborted()
     if (this.#isFree({ key, isPatient })) return this.#take({ key, isPatient })
     const { waitingMax, tooBusy } = this.#options

@@ -1,14 +1,6 @@
 import type { Language } from '../domain/language.ts'
 import { textToWords } from './words.ts'
 
-/** What some texts show of the language of their Latin words. */
-export interface LanguageEvidence {
-  /** null: too little, or none stands out. */
-  readonly language: Language | null
-  /** Words in Latin letters that were looked at. */
-  readonly wordCount: number
-}
-
 /** Fewer words could be names. */
 const WORDS_MIN = 40
 const WORDS_MAX = 20_000
@@ -18,7 +10,12 @@ const SHARE_MIN = 0.1
 const LEAD_MIN = 1.15
 
 /** The language whose small words stand out in the texts. */
-export function learnedLanguage(texts: readonly string[]): LanguageEvidence {
+export function learnedLanguage(texts: readonly string[]): {
+  /** null: too little, or none stands out. */
+  readonly language: Language | null
+  /** Words in Latin letters that were looked at. */
+  readonly wordCount: number
+} {
   const counts = new Map<Language, number>()
   let wordCount = 0
   for (const text of texts) {

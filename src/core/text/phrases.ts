@@ -29,12 +29,6 @@ export interface TermGroup {
   readonly or: bigint | null
 }
 
-interface QuotedPhrases {
-  readonly phrases: readonly Phrase[]
-  /** Nothing but phrases has a term. */
-  readonly isWhole: boolean
-}
-
 /** A quote after a letter or digit opens nothing, so that inches (`a 24" screen`) are none. */
 const QUOTED =
   /(?<![\p{L}\p{N}])["＂“”„]([^"＂“”„]+)["＂“”](?![\p{L}\p{N}])|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』/gu
@@ -43,7 +37,14 @@ const QUOTED =
  * The phrases of a text, as people of different languages quote: `"green tea" Japan`, `„grüner Tee“`, `« thé vert »`, `「緑茶」`.
  * One without a term, as of stop words alone, is none.
  */
-export function phrasesOf(text: string, language: Language): QuotedPhrases {
+export function phrasesOf(
+  text: string,
+  language: Language,
+): {
+  readonly phrases: readonly Phrase[]
+  /** Nothing but phrases has a term. */
+  readonly isWhole: boolean
+} {
   const phrases = new Map<string, Phrase>()
   for (const match of text.matchAll(QUOTED)) {
     const quoted = match.slice(1).find((part) => part !== undefined) ?? ''

@@ -3,7 +3,7 @@ import { chunkLines, fits, lineEnd, type TextPiece, trimmedSpan } from './chunk-
 
 /** Lines of code by number, from 0. */
 interface CodeLines {
-  /** Where each begins, and the end of the text. */
+  /** The start of each, and the end of the text. */
   readonly starts: readonly number[]
   /** White space before its first character; -1: the line is blank. */
   readonly indents: readonly number[]
@@ -17,7 +17,7 @@ interface CodeRange {
 }
 
 /** Definitions within each other that are looked into. */
-const DEPTH_MAX = 24
+const NESTING_MAX = 24
 const TAB_WIDTH = 4
 const SIGNATURE_CHARS_MAX = 120
 
@@ -32,7 +32,7 @@ const INTRODUCES = /^\s*(?:\/\/|#|\/?\*|--|;;|@|\[|'''|"""|%)/
  * that does not fit is cut between its members, which then follow its first line.
  */
 export function* chunkCode(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
-  const lines = linesOf(text)
+  const lines = codeLines(text)
   const all = { from: 0, to: lines.indents.length, within: [] }
   yield* rangePieces({ text, lines, limitsUnder }, all, 0)
 }
@@ -78,7 +78,7 @@ function withoutBlankStart({ indents }: CodeLines, range: CodeRange): CodeRange 
 function* longUnit(code: Code, range: CodeRange, depth: number): Generator<TextPiece> {
   const { text, lines, limitsUnder } = code
   const unit = withoutBlankStart(lines, range)
-  if (depth < DEPTH_MAX && hasParts(code, unit, depth + 1)) {
+  if (depth < NESTING_MAX && hasParts(code, unit, depth + 1)) {
     const first = firstCodeLine(code, unit)
     const within = [...unit.within, signatureOf(text, lines.starts[first] ?? 0)]
     let isFirst = true
@@ -152,14 +152,14 @@ function spanOf({ lines }: Code, { from, to }: CodeRange) {
   return { startChar: lines.starts[from] ?? 0, endChar: lines.starts[to] ?? 0 }
 }
 
-/** Enough of a line to see what it begins with. */
+/** Enough of a line to see how it starts. */
 function lineStart(text: string, { starts, indents }: CodeLines, line: number): string {
   const start = starts[line] ?? 0
   const chars = Math.max(0, indents[line] ?? 0) + 16
   return text.slice(start, Math.min(start + chars, starts[line + 1] ?? start))
 }
 
-function linesOf(text: string): CodeLines {
+function codeLines(text: string): CodeLines {
   const starts: number[] = []
   const indents: number[] = []
   for (let start = 0; start < text.length; ) {

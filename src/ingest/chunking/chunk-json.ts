@@ -3,19 +3,16 @@ import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
-/** A chunk of JSON: text that is made from it, and fields of it for the metadata. */
-interface JsonPiece {
-  readonly content: string
-  readonly facts: Row
-}
-
 /**
  * The elements of a JSON text: those of a list, the one object, or its fields, each as lines `key: value` with nested keys
  * as `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
  * @throws AppError `insert_failed` for what is neither JSON nor a literal of Python
  */
-export function* chunkJson(text: string, options: JsonChunking): Generator<JsonPiece> {
-  const value = parsed(text)
+export function* chunkJson(
+  text: string,
+  options: JsonChunking,
+): Generator<{ readonly content: string; readonly facts: Row }> {
+  const value = parsedLine(text)
   checkDepth(value, 0)
   for (const { element, facts } of elementsOf(value, options)) {
     const content = contentOf(element, options)
@@ -24,22 +21,20 @@ export function* chunkJson(text: string, options: JsonChunking): Generator<JsonP
   }
 }
 
-interface JsonElement {
-  readonly element: RowValue
-  readonly facts: Row
-}
-
-function* elementsOf(value: RowValue, options: JsonChunking): Generator<JsonElement> {
+function* elementsOf(
+  value: RowValue,
+  options: JsonChunking,
+): Generator<{ readonly element: RowValue; readonly facts: Row }> {
   if (isList(value)) {
-    for (const element of value) yield { element, facts: factsOf(element, options) }
+    for (const element of value) yield { element, facts: jsonFacts(element, options) }
     return
   }
   if (value === null || typeof value !== 'object' || options.chunkByObject) {
-    yield { element: value, facts: factsOf(value, options) }
+    yield { element: value, facts: jsonFacts(value, options) }
     return
   }
   for (const [name, field] of Object.entries(value)) {
-    const facts = options.includeMetadata ? { field_name: name, ...factsOf(value, options) } : {}
+    const facts = options.includeMetadata ? { field_name: name, ...jsonFacts(value, options) } : {}
     yield { element: { [name]: field }, facts }
   }
 }
@@ -50,7 +45,7 @@ function contentOf(value: RowValue, options: JsonChunking): string {
   if (!options.flattenNested && typeof chosen === 'object' && chosen !== null) {
     return JSON.stringify(chosen, null, 2)
   }
-  return [...linesOf(chosen, '', options.nestedDelimiter)].join('\n')
+  return [...jsonLines(chosen, '', options.nestedDelimiter)].join('\n')
 }
 
 function isFiltered({ excludeFields, includeFields }: JsonChunking): boolean {
@@ -82,7 +77,7 @@ function isChosen(path: string, options: JsonChunking): boolean {
 }
 
 /** `field_<key>` of the fields that are named, else of the top-level values, else of all there are. */
-function factsOf(value: RowValue, options: JsonChunking): Row {
+function jsonFacts(value: RowValue, options: JsonChunking): Row {
   if (!options.includeMetadata || value === null || typeof value !== 'object' || isList(value)) {
     return {}
   }
@@ -122,7 +117,7 @@ function* primitivesOf(
   for (const [own, item] of entries) yield* primitivesOf(item, own, delimiter)
 }
 
-function parsed(text: string): RowValue {
+function parsedLine(text: string): RowValue {
   if (text.length > INGEST_LIMITS.jsonCharsMax) {
     const found = `found ${text.length}`
     const limit = `JSON content has at most ${INGEST_LIMITS.jsonCharsMax} characters`
@@ -139,7 +134,7 @@ function parsed(text: string): RowValue {
   }
 }
 
-function* linesOf(value: RowValue, path: string, delimiter: string): Generator<string> {
+function* jsonLines(value: RowValue, path: string, delimiter: string): Generator<string> {
   if (value === null) return
   if (typeof value !== 'object') {
     yield path === '' ? String(value) : `${path}: ${value}`
@@ -152,11 +147,11 @@ function* linesOf(value: RowValue, path: string, delimiter: string): Generator<s
       return
     }
     for (const [index, item] of value.entries())
-      yield* linesOf(item, `${path}[${index}]`, delimiter)
+      yield* jsonLines(item, `${path}[${index}]`, delimiter)
     return
   }
   for (const [key, item] of Object.entries(value)) {
-    yield* linesOf(item, path === '' ? key : `${path}${delimiter}${key}`, delimiter)
+    yield* jsonLines(item, path === '' ? key : `${path}${delimiter}${key}`, delimiter)
   }
 }
 
@@ -176,10 +171,10 @@ function isList(value: RowValue): value is readonly RowValue[] {
 const TOKEN =
   /\s*(?:([[\](){},:])|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(None|True|False))\s*/y
 
-const NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
+const FIELD_NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 
-/** What Python prints of lists, dictionaries, tuples, texts and numbers; undefined: it is none of these. */
+/** A Python list, dictionary, tuple, text or number; undefined: none of these. */
 function pythonLiteral(text: string): RowValue | undefined {
   try {
     return new LiteralReader(text).whole()
@@ -231,8 +226,8 @@ class LiteralReader {
     if (token === '{') return this.#dictionary(depth)
     if (token === '[') return this.#items(']', depth)
     if (token === '(') return this.#items(')', depth)
-    if (Object.hasOwn(NAMES, token)) return NAMES[token] ?? null
-    if (/^["']/.test(token)) return textOf(token)
+    if (Object.hasOwn(FIELD_NAMES, token)) return FIELD_NAMES[token] ?? null
+    if (/^["']/.test(token)) return stringIn(token)
     if (/^-?\d/.test(token)) return Number(token)
     throw new NoLiteral()
   }
@@ -260,7 +255,7 @@ class LiteralReader {
   }
 }
 
-function textOf(token: string): string {
+function stringIn(token: string): string {
   return token
     .slice(1, -1)
     .replace(/\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))/g, (_, wide, narrow, char) => {

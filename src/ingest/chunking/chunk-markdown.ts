@@ -24,11 +24,11 @@ interface Section {
   readonly headings: readonly string[]
   readonly blocks: readonly MarkdownBlock[]
   readonly hasBody: boolean
-  /** Of the parts that are kept apart. */
+  /** The index of its slide or chapter. */
   readonly part: number
 }
 
-/** Of the chunk size: sections of one parent are joined while one of them is smaller. */
+/** A share of the chunk size: sections of one parent are joined while one of them is smaller. */
 const SMALL_SHARE = 0.4
 
 /** The room left for content after these headings. */
@@ -38,7 +38,7 @@ export type LimitsUnder = (headings: readonly string[]) => SpanLimits
  * Each heading begins a piece and takes its section with it. A heading without text of its own stays with the section
  * after it, and small sections of one parent come together. A section that is too long is cut between its blocks: text
  * as text is, tables between rows, with the header repeated, and code between lines where it does not fit whole.
- * @param apart slides or chapters: each begins a piece, unless all before it is a heading
+ * @param apart slides or chapters: each starts a piece, unless there are only headings before it
  */
 export function* chunkMarkdown(
   text: string,
@@ -49,26 +49,26 @@ export function* chunkMarkdown(
   let group: Section | null = null
   for (const section of sectionsOf(text, apart)) {
     if (group === null) group = section
-    else if (belongsTogether(text, group, section, limitsUnder)) group = joined(group, section)
+    else if (belongsTogether(text, group, section, limitsUnder)) group = joinedSpans(group, section)
     else {
-      if (before !== null) yield* piecesOf(text, before, limitsUnder)
+      if (before !== null) yield* sectionPieces(text, before, limitsUnder)
       before = group
       group = section
     }
   }
   if (group === null) return
   if (before !== null && !group.hasBody) {
-    const whole = joined(before, group)
+    const whole = joinedSpans(before, group)
     if (fits(text, whole.start, whole.end, limitsUnder(whole.headings))) {
-      yield* piecesOf(text, whole, limitsUnder)
+      yield* sectionPieces(text, whole, limitsUnder)
       return
     }
-    yield* piecesOf(text, before, limitsUnder)
+    yield* sectionPieces(text, before, limitsUnder)
     yield* headingWithTail(text, before, group, limitsUnder)
     return
   }
-  if (before !== null) yield* piecesOf(text, before, limitsUnder)
-  yield* piecesOf(text, group, limitsUnder)
+  if (before !== null) yield* sectionPieces(text, before, limitsUnder)
+  yield* sectionPieces(text, group, limitsUnder)
 }
 
 /** A heading that ends the text takes the end of what is before it along. */
@@ -82,8 +82,8 @@ function* headingWithTail(
   const earliest = Math.max(before.start, group.start - limits.chunkOverlapChars)
   const start = firstBoundary(text, earliest, group.start) ?? group.start
   const tail = { ...group, start, above: before.headings }
-  if (fits(text, start, group.end, limits)) yield* piecesOf(text, tail, limitsUnder)
-  else yield* piecesOf(text, group, limitsUnder)
+  if (fits(text, start, group.end, limits)) yield* sectionPieces(text, tail, limitsUnder)
+  else yield* sectionPieces(text, group, limitsUnder)
 }
 
 function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> {
@@ -107,7 +107,7 @@ function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> 
       if (done !== null) yield done
       blocks = []
       while ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) part += 1
-      // A chapter may go on in a file of its own; what a slide is called says nothing about the next.
+      // A chapter may continue in another file; a slide's title says nothing about the next.
       if (apart?.unit === 'slide') path.length = 0
       above = names()
     }
@@ -133,7 +133,7 @@ function belongsTogether(
 ): boolean {
   if (!group.hasBody) return true
   if (group.part !== section.part) return false
-  // Neither below the first one nor beside it.
+  // Neither below the first one nor next to it.
   if (sharedLength(group.above, section.above) < group.above.length) return false
   const limits = limitsUnder(group.headings)
   const small = limits.chunkSizeChars * SMALL_SHARE
@@ -149,7 +149,7 @@ function sharedLength(first: readonly string[], second: readonly string[]): numb
 }
 
 /** One section that begins with the first: its headings are those that both are under. */
-function joined(group: Section, section: Section): Section {
+function joinedSpans(group: Section, section: Section): Section {
   const shared = group.headings.slice(0, sharedLength(group.headings, section.headings))
   return {
     start: group.start,
@@ -162,7 +162,11 @@ function joined(group: Section, section: Section): Section {
   }
 }
 
-function* piecesOf(text: string, section: Section, limitsUnder: LimitsUnder): Generator<TextPiece> {
+function* sectionPieces(
+  text: string,
+  section: Section,
+  limitsUnder: LimitsUnder,
+): Generator<TextPiece> {
   const { above, headings, start } = section
   const spans = sectionSpans(text, section, limitsUnder(headings))
   for (const { startChar, endChar, repeated } of spans) {
@@ -205,7 +209,7 @@ function* sectionSpans(
       open = new OpenSpan(block.start)
       if (open.takes(text, block, limits)) continue
     }
-    yield* linesOf(text, { ...block, start: open.start }, limits)
+    yield* markdownLines(text, { ...block, start: open.start }, limits)
     open = new OpenSpan(block.end)
   }
   yield* open.spans(text)
@@ -244,7 +248,7 @@ class OpenSpan {
 /** The header of a table may take this share of the embedded text. */
 const HEADER_SHARE = 0.34
 
-function* linesOf(
+function* markdownLines(
   text: string,
   { kind, start, end, rowsStart }: MarkdownBlock,
   limits: SpanLimits,
@@ -257,7 +261,7 @@ function* linesOf(
   }
 }
 
-/** The line above the ruler, shortened where it is long. */
+/** The line above the ruler, shortened if it is long. */
 function tableHeader(
   text: string,
   { start, end }: { readonly start: number; readonly end: number },
@@ -292,7 +296,7 @@ export class ChunkContext {
     this.#limits = limits
   }
 
-  /** What is left for the content under these headings. */
+  /** The room left for content under these headings. */
   readonly limitsUnder: LimitsUnder = (headings) => {
     const context = this.#path(headings)
     const known = this.#limitsBelow.get(context)
@@ -317,7 +321,7 @@ export class ChunkContext {
 
   /** The inner headings and the title say more than what is between them. */
   #shortened(headings: readonly string[]): string {
-    const own = isSame(headings[0], this.#title) ? headings.slice(1) : headings
+    const own = isSamePath(headings[0], this.#title) ? headings.slice(1) : headings
     for (let skipped = 0; skipped < own.length; skipped += 1) {
       const path = this.#joined(own.slice(skipped))
       if (this.#isShort(path)) return path
@@ -346,6 +350,6 @@ export class ChunkContext {
   }
 }
 
-function isSame(heading: string | undefined, title: string): boolean {
+function isSamePath(heading: string | undefined, title: string): boolean {
   return heading?.toLowerCase() === title.toLowerCase()
 }

@@ -39,30 +39,30 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
     }
     let reach = reachOf(text, start, text.length, limits)
     let cut = reach > covered ? cutOf(text, { start, covered, reach }, limits) : covered
-    if (start < covered && !isWithin(text, { start, covered, reach }, cut, limits)) {
+    if (start < covered && !isInside(text, { start, covered, reach }, cut, limits)) {
       // The overlap leaves no room, such as for a character of several units: it fits without the overlap.
       start = covered
       reach = reachOf(text, start, text.length, limits)
       cut = cutOf(text, { start, covered, reach }, limits)
     }
     covered = withinTokens(text, { start, covered, reach }, cut, limits)
-    yield { startChar: start, endChar: endOf(text, start, covered) }
+    yield { startChar: start, endChar: endOfPiece(text, start, covered) }
     start = restartOf(text, { start, covered, reach }, limits)
   }
 }
 
 interface Progress {
-  /** Where the span begins. */
+  /** The start of the span. */
   readonly start: number
   /** Up to where earlier spans reach. */
   readonly covered: number
-  /** Up to where this one may. */
+  /** The furthest end of this one. */
   readonly reach: number
 }
 
-function isWithin(text: string, progress: Progress, cut: number, limits: SpanLimits): boolean {
+function isInside(text: string, progress: Progress, cut: number, limits: SpanLimits): boolean {
   const { start, covered, reach } = progress
-  return reach > covered && endOf(text, start, cut) - start <= limits.chunkSizeChars
+  return reach > covered && endOfPiece(text, start, cut) - start <= limits.chunkSizeChars
 }
 
 /** Where the span ends, before its white space is dropped; always beyond what is covered. */
@@ -104,7 +104,7 @@ function withinTokens(text: string, progress: Progress, cut: number, limits: Spa
   const { start, covered, reach } = progress
   const isWhole = cut === text.length || isSpace(text.charCodeAt(cut - 1))
   if (reach > covered && isWhole) return cut
-  const end = endOf(text, start, cut)
+  const end = endOfPiece(text, start, cut)
   if (reach > covered && reachOf(text, start, end, limits) >= end) return cut
   return longestPart(text, progress, cut, limits)
 }
@@ -127,7 +127,7 @@ function longestPart(
   return safeCut(text, covered, Math.max(low, covered + 1))
 }
 
-function endOf(text: string, start: number, cut: number): number {
+function endOfPiece(text: string, start: number, cut: number): number {
   let end = cut
   while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1
   return end
@@ -150,16 +150,14 @@ export interface SpanLimits {
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
   /** null: only characters count. */
-  readonly tokens: TokenBudget | null
+  readonly tokens: {
+    readonly counter: TokenCounter
+    readonly tokensMax: number
+    /** The text before a chunk has a share of these. */
+    readonly tokensAtOnce: number
+  } | null
   /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
   readonly separators?: readonly string[]
-}
-
-interface TokenBudget {
-  readonly counter: TokenCounter
-  readonly tokensMax: number
-  /** The text before a chunk has a share of these. */
-  readonly tokensAtOnce: number
 }
 
 /** How far a span from `start` may reach, at most `end`. `start`: its first word has more tokens than there may be. */
@@ -200,7 +198,7 @@ export const BYTE_COUNTER: TokenCounter = {
 
 /** A span with its known position. */
 export interface TextPiece extends TextSpan {
-  /** The headings above its first character, the outermost first, without those that it begins with. */
+  /** The headings above its first character, outermost first, without its own. */
   readonly above: readonly string[]
   /** All of them. */
   readonly headings: readonly string[]
@@ -208,7 +206,7 @@ export interface TextPiece extends TextSpan {
   readonly repeated: string
 }
 
-/** The end of the line that begins there, with its line feed. */
+/** The end of the line that starts there, with its line feed. */
 export function lineEnd(text: string, start: number): number {
   const newline = text.indexOf('\n', start)
   return newline === -1 ? text.length : newline + 1
@@ -260,7 +258,7 @@ export function* shifted(spans: Iterable<TextSpan>, by: number): Generator<TextS
   }
 }
 
-/** Windows of sentences, each with some of the one before; a sentence that does not fit is cut as text is. */
+/** Windows of sentences, each overlapping the previous one; a sentence that does not fit is cut like text. */
 export function* chunkSentences(
   text: string,
   { windowSize, windowOverlap }: SentenceWindows,

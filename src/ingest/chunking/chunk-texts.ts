@@ -36,42 +36,42 @@ export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & 
   readonly reach: EmbedderReach | null
 }
 
-/** What chunking needs where it runs. */
+/** The tools that chunking needs. */
 export interface ChunkingTools {
   readonly analyzers: Analyzers
-  /** Of the built-in model. */
+  /** The built-in model's counter. */
   readonly wordPieces: () => TokenCounter
 }
 
 /** The chunks of some texts, in their order. */
 export interface ChunkedTexts {
-  /** Of each text. */
+  /** For each text. */
   readonly chunkCounts: Int32Array
-  /** Of each chunk, in code units into its text. */
+  /** For each chunk, in code units of its text. */
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** Of each chunk, where it is not a part of its text: JSON is rewritten. */
+  /** For each chunk, unless it is part of its text: JSON is rewritten. */
   readonly contents: readonly string[] | null
   /** What many chunks have in common; the first is ''. */
   readonly strings: readonly string[]
-  /** Of each chunk, as an index into `strings`: what is embedded before it, and its headings by line feeds. */
+  /** For each chunk, an index into `strings`: the text embedded before it, and its headings separated by line feeds. */
   readonly contexts: Int32Array
   readonly headings: Int32Array
-  /** Of each chunk, from 1; 0: lines are not counted. */
+  /** For each chunk, from 1; 0: lines are not counted. */
   readonly lines: Int32Array
-  /** Of each chunk, where there is something. */
+  /** For each chunk with facts. */
   readonly facts: readonly Row[] | null
   /** The embedded tokens of each chunk; null: the model's tokens are unknown. */
   readonly tokenCounts: Int32Array | null
   /** 1: the model does not read it whole. */
   readonly cut: Uint8Array
-  /** Of each chunk: how many terms it has, and how many of these are distinct. */
+  /** For each chunk: the number of its terms, and of distinct ones. */
   readonly termCounts: Int32Array
   readonly distinctCounts: Int32Array
   /** The distinct terms of all chunks, one chunk after the other. */
   readonly keys: BigInt64Array
   readonly frequencies: Int32Array
-  /** Of the terms. */
+  /** The language of the terms. */
   readonly language: Language
   /** Texts that cannot be chunked: they have no chunks. */
   readonly failures: readonly ChunkingFailure[]
@@ -100,7 +100,7 @@ export function chunkTexts(
   for (const [textIndex, text] of texts.entries()) {
     const first = found.count
     try {
-      for (const piece of piecesOf(text, rules, counter)) {
+      for (const piece of piecesOfText(text, rules, counter)) {
         found.add(piece, analyzer.count([piece.context, piece.content]))
         if (found.count - first > INGEST_LIMITS.sourceChunksMax) break
       }
@@ -146,7 +146,7 @@ interface PieceLists {
   readonly terms: TermCounts[]
 }
 
-/** What was found so far, as lists of equal length. */
+/** The results so far, as lists of equal length. */
 class FoundChunks {
   readonly #counter: TokenCounter | null
   readonly #tokensMax: number
@@ -236,7 +236,7 @@ function joinedTerms(terms: readonly TermCounts[]) {
   }
 }
 
-function* piecesOf(
+function* piecesOfText(
   source: ChunkableText,
   { preprocessing, reach }: ChunkingRules,
   counter: TokenCounter | null,
@@ -327,7 +327,7 @@ function* jsonPieces(
   }
 }
 
-/** Spans may begin before the one before ended, and so line feeds are taken back. */
+/** Spans may overlap, so line feeds are also taken back. */
 function lineFeeds(text: string, from: number, to: number): number {
   let count = 0
   for (let at = text.indexOf('\n', Math.min(from, to)); at !== -1 && at < Math.max(from, to); ) {

@@ -20,7 +20,7 @@ export interface ChunkedDocument {
 }
 
 export interface Chunker {
-  /** @throws AppError `insert_failed` where it takes too long, `too_busy`, `shutting_down` */
+  /** @throws AppError `insert_failed` if it takes too long, `too_busy`, `shutting_down` */
   chunk(
     texts: readonly ChunkableText[],
     rules: ChunkingRules,
@@ -31,12 +31,12 @@ export interface Chunker {
 /** How documents of a knowledge base are chunked. */
 export interface ChunkingTarget {
   readonly kb: Pick<KnowledgeBase, 'preprocessing' | 'language'>
-  /** Of its embedding model. */
+  /** The limits of its embedding model. */
   readonly reach: EmbedderReach | null
   readonly chunker: Chunker
 }
 
-/** The chunks of each document, or why it has none: `insert_failed` for content that is not JSON where it must be. */
+/** The chunks of each document, or why it has none: `insert_failed` for content that must be JSON and is not. */
 export async function chunkDocuments(
   documents: readonly Document[],
   { kb, reach, chunker }: ChunkingTarget,
@@ -48,7 +48,7 @@ export async function chunkDocuments(
   return chunkedDocuments(documents, chunked, preprocessing)
 }
 
-/** Where pages begin is not needed for it: chunks cross them. */
+/** Page starts are not needed: chunks cross pages. */
 export function chunkableText({ text, layout }: DocumentText): ChunkableText {
   if (layout === undefined) return { text }
   const { title, syntax, parts } = layout
@@ -86,7 +86,7 @@ export function chunkedDocuments(
   })
 }
 
-function sourceOf({ type }: Preprocessing, { layout }: DocumentText): ChunkSource {
+function chunkSource({ type }: Preprocessing, { layout }: DocumentText): ChunkSource {
   if (type === 'json_chunking') return 'JSONChunkingPreprocessor'
   if (type === 'contextual') return 'ContextualPreprocessor'
   const isMarkdown = type === 'auto' ? layout?.syntax === 'markdown' : type === 'markdown_chunking'
@@ -118,23 +118,20 @@ interface ChunkPlace {
 function chunkOf(
   { id, metadata }: Document,
   documentText: DocumentText,
-  {
-    chunked,
-    preprocessing,
-    place,
-  }: {
+  given: {
     readonly chunked: ChunkedTexts
     readonly preprocessing: Preprocessing
     readonly place: ChunkPlace
   },
 ): Chunk {
+  const { chunked, preprocessing, place } = given
   const { column, text } = documentText
   const { chunkIndex, chunkCount, chunkPosition } = place
   const { contents, tokenCounts } = chunked
   const startChar = chunked.starts[chunkPosition] ?? 0
   const endChar = chunked.ends[chunkPosition] ?? 0
   const context = chunked.strings[chunked.contexts[chunkPosition] ?? 0] ?? ''
-  const facts = factsOf(documentText, { chunked, chunkPosition, startChar, endChar }, metadata)
+  const facts = chunkFacts(documentText, { chunked, chunkPosition, startChar, endChar }, metadata)
   const shownColumn = preprocessing.json?.contentColumn ?? column
   const chunk: { -readonly [Key in keyof Chunk]: Chunk[Key] } = {
     documentId: id,
@@ -144,7 +141,7 @@ function chunkOf(
     startChar,
     endChar,
     chunkIndex,
-    source: sourceOf(preprocessing, documentText),
+    source: chunkSource(preprocessing, documentText),
   }
   if (context !== '') chunk.context = context
   if (facts !== null) chunk.facts = facts
@@ -180,7 +177,7 @@ function textBetween(
 }
 
 /** What the document says of itself under such a name counts more. null: nothing is known. */
-function factsOf(
+function chunkFacts(
   { layout }: DocumentText,
   place: {
     readonly chunked: ChunkedTexts
@@ -199,7 +196,7 @@ function factsOf(
   if (heading === '' && line === 0 && parts === null && known === undefined) return null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
-    ...(parts === null ? {} : partsOf(parts, { startChar, endChar })),
+    ...(parts === null ? {} : chunkedParts(parts, { startChar, endChar })),
     ...(line === 0 || parts !== null ? {} : { line }),
     ...known,
   }
@@ -214,7 +211,7 @@ function isApart({ unit }: TextParts): boolean {
 }
 
 /** `{ page: 1, page_end: 2, page_starts: [812] }`: the further pages with their offsets in the chunk. */
-function partsOf(parts: TextParts, { startChar, endChar }: TextSpan): Row {
+function chunkedParts(parts: TextParts, { startChar, endChar }: TextSpan): Row {
   const { unit, starts } = parts
   const first = partAt(parts, startChar)
   if (first === 0) return {}
@@ -238,20 +235,17 @@ function partAt({ starts }: TextParts, at: number): number {
   return low
 }
 
-/** Those of the texts that the embedding model does not read whole. */
+/** The texts that the embedding model does not read whole. */
 export async function cutTexts(
   texts: readonly string[],
-  {
-    kb,
-    embedders,
-    chunker,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
     readonly chunker: Chunker
   },
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
+  const { kb, embedders, chunker } = given
   const { reach = null } = embedders.embedder(kb.embeddingModel)
   if (reach === null || texts.length === 0) return new Set()
   const rules = { preprocessing: WHOLE, language: kb.language, reach }

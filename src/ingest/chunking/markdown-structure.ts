@@ -5,9 +5,9 @@ export interface MarkdownBlock {
   readonly kind: 'heading' | 'text' | 'table' | 'code'
   readonly start: number
   readonly end: number
-  /** Of a heading: 1 to 6. */
+  /** For a heading: 1 to 6. */
   readonly level: number
-  /** Of a table: where its first row begins, after the header. */
+  /** For a table: the start of its first row, after the header. */
   readonly rowsStart: number
 }
 
@@ -72,7 +72,7 @@ function structureAt(text: string, start: number, end: number): MarkdownBlock | 
   return tableAt(text, start, end)
 }
 
-/** After the line that closes the fence; the end of the text where none does. */
+/** After the line that closes the fence; the end of the text if unclosed. */
 function fenceEnd(text: string, from: number, fence: string): number {
   for (let line = from; line < text.length; ) {
     const end = lineEnd(text, line)
@@ -130,7 +130,7 @@ function previousLine(text: string, start: number): number {
 /** White space at the start of a line that is looked at. */
 const BLANK_CHARS_MAX = 200
 
-/** Whether the line that begins there is blank; there is none after the last. */
+/** Whether the line that starts there is blank; after the last line there is none. */
 function isBlankLine(text: string, start: number): boolean {
   if (start >= text.length) return false
   for (let at = start; at < start + BLANK_CHARS_MAX; at += 1) {

@@ -1,4 +1,4 @@
-/** How good a place is for a cut, the larger the better. After a full stop, a sentence may go on. */
+/** The quality of a position for a cut, larger is better. After a full stop, a sentence may continue. */
 export const BOUNDARY = { none: 0, word: 1, stop: 2, sentence: 3, line: 4, paragraph: 5 } as const
 
 /** White space that is looked at before and after a place; a longer run counts as its nearest part. */
@@ -14,7 +14,7 @@ const SENTENCE_ENDS = codesOf('.!?…;؟۔।॥։።፧។៕။'.replace(';', 
 const WIDE_SENTENCE_ENDS = codesOf('。！？｡．')
 const CLOSERS = codesOf('"\')]}»”’›')
 const WIDE_CLOSERS = codesOf('」』）】〉》〕”’')
-const MARK = /^\p{M}/u
+const COMBINING_MARK = /^\p{M}/u
 
 function codesOf(chars: string): ReadonlySet<number> {
   return new Set([...chars].map((char) => char.charCodeAt(0)))
@@ -109,7 +109,7 @@ function lazySegmenter(): () => Intl.Segmenter {
   }
 }
 
-/** The last place between two words where no white space shows it, as in Chinese and Thai: `after < place <= limit`. */
+/** The last position between two words without white space, as in Chinese and Thai: `after < place <= limit`. */
 export function wordBreak(text: string, after: number, limit: number): number | undefined {
   if (text.charCodeAt(limit) < 0x80 && text.charCodeAt(limit - 1) < 0x80) return undefined
   const first = Math.max(after, limit - SEGMENTED_CHARS)
@@ -150,7 +150,7 @@ export function firstBoundary(text: string, start: number, end: number): number 
   return place
 }
 
-/** The nearest place to cut where no boundary is, `after < place`: never inside what is shown as one character. */
+/** The nearest position to cut without a boundary, `after < place`: never inside a visible character. */
 export function safeCut(text: string, after: number, limit: number): number {
   const first = Math.max(after + 1, limit - MARKS_MAX)
   for (let at = limit; at >= first; at -= 1) {
@@ -168,5 +168,5 @@ function isInsideCluster(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
   if (code < 0x300) return text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER
   if (code === ZERO_WIDTH_JOINER || text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER) return true
-  return MARK.test(text.slice(at, at + 2))
+  return COMBINING_MARK.test(text.slice(at, at + 2))
 }

@@ -12,7 +12,7 @@ export interface Target {
   readonly isStart: boolean
 }
 
-/** What is to be visited, in the order in which it was found, each address once. */
+/** The addresses to visit, in order of discovery, each once. */
 export class CrawlFrontier {
   readonly #seen: Set<string>
   readonly #settled = new Set<string>()
@@ -33,7 +33,7 @@ export class CrawlFrontier {
     return this.#queue.length
   }
 
-  /** Of one depth only, so that the order stays breadth first, and few of one host. */
+  /** Of one depth only, so that the order stays breadth first, and few per host. */
   next(count: number): readonly Target[] {
     const depth = this.#queue[0]?.depth
     const perHost = new Map<string, number>()
@@ -99,7 +99,7 @@ export function pageAddress(address: URL): URL {
   url.hash = ''
   url.pathname = url.pathname.replace(SESSION_IN_PATH, '')
   if (url.search === '') return url
-  // Each parameter as it is written: a server may tell `?a` from `?a=`.
+  // Each parameter as written: a server may distinguish `?a` from `?a=`.
   const parts = url.search.slice(1).split('&')
   const kept = parts.filter((part) => !NO_PAGE.test(part.split('=', 1)[0] ?? ''))
   if (kept.length < parts.length) url.search = kept.join('&')
@@ -121,7 +121,7 @@ function isEndless(url: URL): boolean {
 /** Which links a crawl follows. */
 export interface CrawlScope {
   readonly allowedDomains: readonly string[]
-  /** Hosts of the start addresses, where no domains are named; a redirect of a start address adds its own. */
+  /** The hosts of the start addresses, if no domains are named; a redirect of a start address adds its own. */
   readonly sites: Set<string>
 }
 
@@ -167,7 +167,7 @@ function refuseLargePatterns(patterns: readonly string[]): void {
   }
 }
 
-/** Of the web, without credentials. */
+/** A web address without credentials. */
 export function isOpenAddress(url: URL): boolean {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return false
   return url.username === '' && url.password === ''

@@ -22,25 +22,24 @@ import { pagesOfSite } from './sitemaps.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
-interface CrawledPages {
-  readonly kb: KnowledgeBase
-  readonly urls: readonly string[]
-  readonly crawl: CrawlRequest
-  readonly leftOut: LeftOutPages
-  /** A start address without a page is left out, and told here. Unset: it ends the crawl. */
-  readonly onLeftOut?: (error: JobError) => void
-}
-
 /**
- * The pages at the start addresses and, breadth first, those they link to: one row each, its text as Markdown. Only a
- * start address must answer; what does not answer behind a link is left out, and said in `leftOut`.
- * @throws AppError `crawl_failed`, also where no page holds any text; `address_refused`, `insert_failed`
+ * The pages at the start addresses and, breadth first, those they link to: one row each, with its text as Markdown. Only a
+ * start address must answer; failures behind links are left out and listed in `leftOut`.
+ * @throws AppError `crawl_failed`, also if no page has text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
-  { kb, urls, crawl, leftOut, onLeftOut }: CrawledPages,
+  given: {
+    readonly kb: KnowledgeBase
+    readonly urls: readonly string[]
+    readonly crawl: CrawlRequest
+    readonly leftOut: LeftOutPages
+    /** A start address without a page is left out, and told here. Unset: it ends the crawl. */
+    readonly onLeftOut?: (error: JobError) => void
+  },
   deps: CrawlDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
+  const { kb, urls, crawl, leftOut, onLeftOut } = given
   let leftOutCount = 0
   const onFailedStart = (error: AppError, item: string) => {
     if (onLeftOut === undefined || !isOfPage(error)) throw error
@@ -59,7 +58,7 @@ export async function* crawledRows(
     if (page.documents.every(({ content }) => content.trim() === '')) {
       leftOut.addPage('held no text', page.id)
     } else hasText = true
-    yield* rowsOf(page, rule)
+    yield* pageRows(page, rule)
   }
   if (!hasText && starts.length > 0 && leftOutCount === 0) {
     const hint = 'a page that a script writes has none before it runs'
@@ -149,7 +148,7 @@ function settled(
   return null
 }
 
-/** Pages of links say the same and lead elsewhere. */
+/** Pages of links may have equal texts but different targets. */
 function textKey(documents: readonly ReadDocument[]): string {
   const parts = documents.map(({ title, content, links }) => [
     title,
@@ -159,7 +158,7 @@ function textKey(documents: readonly ReadDocument[]): string {
   return Bun.hash(JSON.stringify(parts)).toString(36)
 }
 
-function* rowsOf(page: NamedPage, rule: ColumnMapping): Generator<Row> {
+function* pageRows(page: NamedPage, rule: ColumnMapping): Generator<Row> {
   const wantsLinks = findColumn(rule.metadataColumns ?? [], 'links') !== undefined
   for (const [index, read] of page.documents.entries()) {
     const isOnly = page.documents.length === 1
@@ -207,7 +206,7 @@ function startOf(
     return [crawlableUrl(url).href]
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    // The address itself may hold a password; the message names it where it does not.
+    // The address may contain a password; otherwise the message names it.
     onFailedStart(error, `address ${index + 1}`)
     return []
   }

@@ -30,9 +30,9 @@ interface LeftOut {
 const SHOWN_PER_REASON = 3
 const REASONS_MAX = 12
 const NOTES_MAX = 10
-const SHOWN_CHARS_MAX = 300
+const ADDRESS_CHARS_MAX = 300
 
-/** What a crawl met and did not store, and why, in so few words that they can be kept. */
+/** The pages that a crawl did not store, and why, short enough to be kept. */
 export class LeftOutPages {
   readonly #pages = new Map<string, LeftOut>()
   readonly #links = new Map<string, LeftOut>()
@@ -63,8 +63,8 @@ export class LeftOutPages {
   warnings(): readonly string[] {
     const more = this.#moreNotes === 0 ? [] : [`${this.#moreNotes} further remarks about pages`]
     return [
-      ...counted(this.#pages, 'page was not stored', 'pages were not stored'),
-      ...counted(this.#links, 'link was not followed', 'links were not followed'),
+      ...countedPages(this.#pages, 'page was not stored', 'pages were not stored'),
+      ...countedPages(this.#links, 'link was not followed', 'links were not followed'),
       ...this.#notes,
       ...more,
     ]
@@ -79,7 +79,7 @@ function count(groups: Map<string, LeftOut>, reason: string, shown: string): voi
   if (group.shown.length < SHOWN_PER_REASON) group.shown.push(cut(shown))
 }
 
-function counted(
+function countedPages(
   groups: ReadonlyMap<string, LeftOut>,
   one: string,
   many: string,
@@ -96,6 +96,6 @@ function counted(
 }
 
 function cut(text: string): string {
-  const chars = Array.from(text.slice(0, 2 * SHOWN_CHARS_MAX))
-  return chars.length > SHOWN_CHARS_MAX ? `${chars.slice(0, SHOWN_CHARS_MAX).join('')}…` : text
+  const chars = Array.from(text.slice(0, 2 * ADDRESS_CHARS_MAX))
+  return chars.length > ADDRESS_CHARS_MAX ? `${chars.slice(0, ADDRESS_CHARS_MAX).join('')}…` : text
 }

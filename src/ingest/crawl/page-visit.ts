@@ -25,7 +25,7 @@ export interface VisitedPage extends Target {
   /** As the page calls itself; null: not at all. */
   readonly canonical: string | null
   readonly documents: readonly ReadDocument[]
-  /** Of its links those that the crawl follows. */
+  /** The links that the crawl follows. */
   readonly links: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export interface VisitPlan {
   readonly robots: Robots
   /** Grows while pages are visited. */
   readonly leftOut: LeftOutPages
-  /** A start address without a page. @throws it, where that ends the crawl */
+  /** Handles a start address without a page. @throws the error, if that ends the crawl */
   readonly onFailedStart: (error: AppError, address: string) => void
 }
 
@@ -107,7 +107,7 @@ async function visited(
       ...target,
       address: pageAddress(new URL(page.url)).href,
       canonical: canonicalOf(first),
-      // A page that the client names is wanted; of the others those that may be kept.
+      // A page named by the client is wanted; other pages only if they may be kept.
       documents: isKept ? documents : [],
       links: await linksToFollow(found, plan, deps, signal),
     }
@@ -176,7 +176,7 @@ export async function linksToFollow(
 }
 
 /**
- * What a page holds, by the readers that files have: one document, of a mailbox several.
+ * The content of a page, read like files: one document, or several for a mailbox.
  * @throws AppError `crawl_failed` for anything but text, `file_unreadable`
  */
 async function pageDocuments(
@@ -222,7 +222,7 @@ async function some(
   return found
 }
 
-const FORMATS: Readonly<Record<string, DocumentFormat>> = {
+const PAGE_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
   'text/markdown': 'markdown',
@@ -234,7 +234,7 @@ const FORMATS: Readonly<Record<string, DocumentFormat>> = {
 const NO_TEXT = /^(?:image|audio|video|font|model)\//
 
 /**
- * How a page is to be read: by its bytes where they say so beyond doubt, else by its content type, else by its name.
+ * The format of a page: by its bytes if they are unambiguous, else by content type, else by name.
  * @throws AppError `crawl_failed` for a page that is not text
  */
 function pageFormat({ url, contentType, bytes }: FetchedPage): {
@@ -243,8 +243,8 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
 } {
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim())
   const name = type.toLowerCase()
-  const known = FORMATS[name] ?? null
-  const format = NO_TEXT.test(name) ? null : (formatOf(bytes, url, known) ?? known)
+  const known = PAGE_FORMATS[name] ?? null
+  const format = NO_TEXT.test(name) ? null : (formatOfPage(bytes, url, known) ?? known)
   if (format === null) {
     const what = name === '' ? 'holds no text' : `has the type ${name.slice(0, 100)}`
     const reason = NO_TEXT.test(name) ? 'held a picture, sound or font' : 'had no readable type'
@@ -254,7 +254,7 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
 }
 
 /** Formats that no one takes for text; a table is read as the text that it is. */
-function formatOf(
+function formatOfPage(
   bytes: Uint8Array,
   url: string,
   known: DocumentFormat | null,

@@ -5,7 +5,7 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import { PageError } from './left-out-pages.ts'
 
-/** The name by which a `robots.txt` speaks to us. */
+/** Eider's name in `robots.txt`. */
 export const ROBOT_NAME = 'Eider'
 
 /** The reason of a `PageError` for an address that was not requested. */
@@ -64,7 +64,7 @@ export class Robots {
 /** Directives that have a value, and no name before them. */
 const VALUED = /^(?:max-\w+(?:-preview)?|unavailable_after)$/
 
-/** What a header `X-Robots-Tag` asks of us: directives for everyone, and those behind our name. */
+/** The directives of a header `X-Robots-Tag`: for everyone, and for Eider. */
 export function robotsTag(header: string | null): {
   readonly isKept: boolean
   readonly isFollowed: boolean
@@ -95,7 +95,7 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
     // What comes after that is not read (RFC 9309, 2.5).
     isCut: true,
   })
-  // Who is asked too often says nothing about what he allows.
+  // A rate limit says nothing about what is allowed.
   if (status >= 400 && status < 500 && status !== 429) return ANYTHING
   if (status < 200 || status > 299) {
     const why = `its rules cannot be read: GET ${url} answered ${status}`

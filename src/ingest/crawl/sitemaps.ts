@@ -28,7 +28,7 @@ export async function pagesOfSitemap(
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   if (page.status !== 200) return null
-  const text = await textOf(page, signal)
+  const text = await unpackedText(page, signal)
   if (!BEGIN.test(text) || !isSitemap(text)) return null
   const known = new Map([[page.url, text]])
   const { origin } = new URL(page.url)
@@ -75,7 +75,7 @@ async function sitemapText(
       },
     })
     if (page.status !== 200) return ''
-    return await textOf(page, signal)
+    return await unpackedText(page, signal)
   } catch (error) {
     if (error instanceof AppError && /^(?:crawl_failed|address_refused)$/.test(error.code))
       return ''
@@ -83,7 +83,7 @@ async function sitemapText(
   }
 }
 
-async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<string> {
+async function unpackedText({ bytes }: FetchedPage, signal: AbortSignal): Promise<string> {
   const { sitemapBytesMax: bytesMax } = INGEST_LIMITS
   const unpacked = await unpackedSitemap(bytes, { bytesMax }, signal)
   return new TextDecoder().decode(unpacked.subarray(0, bytesMax))
@@ -91,16 +91,14 @@ async function textOf({ bytes }: FetchedPage, signal: AbortSignal): Promise<stri
 
 /**
  * What gzip unpacks, up to a limit. A file that is cut off or broken is unpacked as far as it goes.
- * @param onDamage called where that is not all; what it throws ends it
+ * @param onDamage called if some of it is missing; an error it throws ends the work
  */
 export async function unpackedSitemap(
   bytes: Uint8Array,
-  {
-    bytesMax,
-    onDamage,
-  }: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
+  given: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
   signal: AbortSignal,
 ): Promise<Uint8Array> {
+  const { bytesMax, onDamage } = given
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes
   const parts: Uint8Array[] = []
   let length = 0
@@ -140,7 +138,7 @@ export interface ListedAddress {
   readonly lastmod: string | null
 }
 
-/** The addresses in a sitemap; only those of its own host, as the protocol wants it. */
+/** The addresses in a sitemap; only those of its own host, as the protocol demands. */
 export function* sitemapEntries(text: string, origin: string): Generator<ListedAddress> {
   for (const [, , entry = ''] of text.matchAll(ENTRY)) {
     const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
@@ -150,7 +148,7 @@ export function* sitemapEntries(text: string, origin: string): Generator<ListedA
         yield { url: url.href, lastmod: LAST_CHANGE.exec(entry)?.[1] ?? null }
       }
     } catch {
-      // Not an address that could be asked for.
+      // Not a valid address.
     }
   }
 }

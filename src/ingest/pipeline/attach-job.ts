@@ -23,7 +23,7 @@ import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { storeRows } from './store-rows.ts'
 
 export interface FileToAttach {
-  /** Of the uploaded file. */
+  /** The id of the uploaded file. */
   readonly id: number
   /** Metadata of its document. */
   readonly attributes: Readonly<Record<string, string | number | boolean>>
@@ -34,11 +34,11 @@ export interface FileToAttach {
 export interface AttachRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly FileToAttach[]
-  /** They were sent together, and are asked for together. */
+  /** They were sent together, and are requested together. */
   readonly isBatch: boolean
 }
 
-/** What was attached by one job. */
+/** The files attached by one job. */
 export interface Attachment extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly job: Job
   /** The places of files that failed, where the job does not name them all: it keeps the first messages. */

@@ -61,7 +61,7 @@ function tooManyCalls(callCount: number, { chunksMax }: ContextualChunking): App
   return new AppError('insert_failed', `${needed}; ${chunksMax} are allowed: ${how}`)
 }
 
-/** Of the documents that are stored with exactly these chunks, by their ids: in the order of the chunks. */
+/** The contexts of documents stored with exactly these chunks, by id: in the order of the chunks. */
 async function storedContexts(
   { kb, documents }: ContextualTarget,
   { chunks }: Pick<ContextualDeps, 'chunks'>,
@@ -76,7 +76,7 @@ async function storedContexts(
       const isSame =
         before.length === own.length &&
         own.every(({ chunk }, index) => before[index]?.content === chunk.content)
-      // Stored before contexts were wanted: they have no more than title and headings.
+      // Stored before contexts were required: they have only title and headings.
       const isWritten = own.every(({ chunk }, index) => {
         return (before[index]?.context ?? '') !== (chunk.context ?? '')
       })
@@ -90,7 +90,7 @@ async function storedContexts(
   return found
 }
 
-/** What is embedded is what words find. */
+/** Keyword search covers the embedded text. */
 function withContexts(
   one: ChunkedDocument,
   contexts: readonly string[],
@@ -111,25 +111,24 @@ async function chatModelOf({ model }: ContextualChunking, models: ChatModels): P
   throw new AppError('missing_parameter', `Contextual chunking needs a chat model; ${how}`)
 }
 
-interface Describing {
-  readonly kb: KnowledgeBase
-  readonly contextual: ContextualChunking
-  readonly model: ChatModel
-  readonly analyzer: Analyzer
-}
-
 const CALLS_AT_ONCE = 4
-/** Of the document, around the chunk: what the model reads for one call. */
+/** The part of the document around the chunk that the model reads in one call. */
 const EXCERPT_CHARS = 8_000
 const CONTEXT_CHARS_MAX = 300
 const REPLY_CHARS_MAX = 20_000
 
 async function describedDocument(
   one: ChunkedDocument,
-  { kb, contextual, model, analyzer }: Describing,
+  given: {
+    readonly kb: KnowledgeBase
+    readonly contextual: ContextualChunking
+    readonly model: ChatModel
+    readonly analyzer: Analyzer
+  },
   deps: ContextualDeps,
   signal: AbortSignal,
 ): Promise<ChunkedDocument> {
+  const { kb, contextual, model, analyzer } = given
   const texts = new Map(one.document.texts.map(({ column, text }) => [column, text]))
   const bounds = { concurrencyMax: CALLS_AT_ONCE, signal }
   const contexts = await mapConcurrent(one.chunks, bounds, async ({ chunk }, callSignal) => {

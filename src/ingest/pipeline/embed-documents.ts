@@ -19,7 +19,7 @@ export interface EmbedDeps {
   readonly chunks: DocumentStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   readonly chunker: Chunker
-  /** They write what chunks are about, where that is wanted. */
+  /** They describe chunks, if requested. */
   readonly chatModels: ChatModels
 }
 
@@ -99,18 +99,18 @@ async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
   const { kb, documents, known } = prepared
   const outcome = await write(prepared.embedded)
   if (outcome.kind === 'stored') return outcome
-  // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
+  // A stored vector disappeared meanwhile. Without stored ones, the second attempt cannot become stale.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
   const embedder = deps.embedders.embedder(kb.embeddingModel)
   return write(await embedded(documents, known, embedder, signal))
 }
 
-/** What is embedded of a chunk → its vector: equal texts share one. */
+/** The embedded text of a chunk → its vector: equal texts share one. */
 type KnownVectors = Map<string, ChunkVector>
 
 /**
- * Vectors of documents that are stored together in the end, made while more of them are read and chunked. What fails here
- * is tried again, and reported, when all are prepared: none of them may be stored in the end.
+ * Vectors of documents that are finally stored together, made while more documents are read and chunked. A failure here is
+ * repeated and reported when all are prepared, because none may be stored in the end.
  */
 export class VectorsAhead {
   readonly #kb: KnowledgeBase
@@ -130,14 +130,14 @@ export class VectorsAhead {
   /** Resolves when these are being embedded: more may be gathered. */
   async add(documents: readonly ChunkedDocument[]): Promise<void> {
     await this.#last
-    // What a chat model writes about chunks depends on all of them.
+    // A chat model's text about chunks depends on all of them.
     if (this.#hasFailed || this.#kb.preprocessing.contextual !== undefined) return
     this.#last = this.#embed(documents).catch(() => {
       this.#hasFailed = true
     })
   }
 
-  /** What is known of these documents, which is looked up where it was not yet. */
+  /** The known vectors of these documents, looked up if necessary. */
   async known(documents: readonly ChunkedDocument[]): Promise<KnownVectors> {
     await this.#last
     const others = documents.filter((one) => !this.#lookedUp.has(one))
@@ -222,7 +222,7 @@ async function embedUnknown(
   })
 }
 
-/** Of hundreds of thousands of chunks, so others have their turn in between. */
+/** Others get their turn in between, because there may be hundreds of thousands of chunks. */
 async function visitChunks(
   documents: readonly ChunkedDocument[],
   signal: AbortSignal,
@@ -250,7 +250,7 @@ export async function embedTexts(
 
 /**
  * @param keep gets the vectors of each call at once: they are there although a later one fails
- * @throws AppError those of the embedder, and `provider_failed` where it gives another number of vectors than of texts
+ * @throws AppError those of the embedder, and `provider_failed` if the number of vectors differs from that of texts
  */
 async function embedEach(
   texts: ReadonlySet<string>,

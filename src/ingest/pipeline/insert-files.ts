@@ -33,7 +33,7 @@ export interface SentDocumentFile extends IncomingFile {
 export interface InsertFilesRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly SentDocumentFile[]
-  /** What the sender says about all of them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
 }
 
@@ -100,6 +100,7 @@ export async function insertFiles(
 
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_unreadable',
+  'ocr_unconfirmed',
   'insert_failed',
   'invalid_name',
   'out_of_memory',
@@ -118,7 +119,7 @@ async function insertRead(
 ): Promise<InsertedFile> {
   if (read.archive !== null) throw archiveRefused(read.archive)
   const counts = noCounts()
-  const hash = await hashOf(file.path)
+  const hash = await fileHash(file.path)
   const known = { file_path: file.name, file_hash: hash }
   const rows = isDocumentFormat(read.format)
     ? documentRows({ kb, file, read }, known)
@@ -140,7 +141,7 @@ function archiveRefused({ members }: ReadArchive): AppError {
 }
 
 /** Of the bytes, so that a sender sees which of its files are stored as they are. */
-async function hashOf(path: string): Promise<string> {
+async function fileHash(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) hash.update(piece)
   return hash.digest('hex')

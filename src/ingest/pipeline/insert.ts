@@ -30,8 +30,8 @@ interface InsertSource {
 }
 
 /**
- * Inserts every source in one transaction of its own, a large `query` and large files in several, and all in several once
- * it is a job. The message of a source that fails says how many of its rows and of the others are stored.
+ * Inserts every source in a separate transaction, large queries and files in several, and all in several once it is a job.
+ * The error of a failed source says how many of its rows and of the others are stored.
  * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
  */
 export async function insert(
@@ -59,14 +59,12 @@ export async function insert(
   return { storedDocuments, skippedRows, chunks }
 }
 
-interface SourcesRequest extends InsertRequest {
-  /** An address that gives no page, where the rest is to be stored in spite of it. */
-  readonly onLeftOut: (error: JobError) => void
-}
-
 /** In storing order. Nothing is read until rows are requested. */
 function insertSourcesOf(
-  request: SourcesRequest,
+  request: InsertRequest & {
+    /** An address that gives no page, where the rest is to be stored in spite of it. */
+    readonly onLeftOut: (error: JobError) => void
+  },
   deps: InsertDeps,
   signal: AbortSignal,
 ): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
@@ -107,7 +105,7 @@ interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
   readonly knowledgeBaseId: number
   /** null: none came with it. */
   readonly rowCount: number | null
-  /** Of `files`: one that was replaced since is another. */
+  /** For `files`: a replaced file counts as a new one. */
   readonly fileIds: readonly number[]
 }
 
@@ -161,27 +159,27 @@ function draftOf(
     kind: 'insert',
     projectName: kb.projectName,
     knowledgeBase: kb.name,
-    title: titleOf({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
+    title: insertTitle({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
     request,
     ...(rows === undefined ? {} : { items: rows }),
   }
 }
 
-function titleOf({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
+function insertTitle({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
   const parts = [
-    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
-    ...(files === undefined ? [] : [counted(files.length, 'file')]),
-    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
+    ...(rows === undefined ? [] : [countedDocuments(rows.length, 'row')]),
+    ...(files === undefined ? [] : [countedDocuments(files.length, 'file')]),
+    ...(urls === undefined ? [] : [countedDocuments(urls.length, 'address', 'addresses')]),
     ...(query === undefined ? [] : ['the rows of a query']),
   ]
   return `Insert ${parts.join(', ')} into ${kb?.name}`
 }
 
-function counted(count: number, noun: string, plural = `${noun}s`): string {
+function countedDocuments(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`
 }
 
-/** @throws AppError as `insert`; `knowledge_base_not_found` where it was dropped meanwhile */
+/** @throws AppError as `insert`; `knowledge_base_not_found` after a drop */
 export async function runInsertJob(
   work: JobWork,
   deps: InsertDeps,
@@ -204,12 +202,7 @@ export async function runInsertJob(
 }
 
 async function storeSources(
-  {
-    work,
-    tracked,
-    request,
-    areFilesSame,
-  }: {
+  given: {
     readonly work: JobWork
     readonly tracked: JobInsert
     readonly request: InsertRequest
@@ -218,6 +211,7 @@ async function storeSources(
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { work, tracked, request, areFilesSame } = given
   const { kb, onBadDocument } = request
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
@@ -276,7 +270,7 @@ function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIter
   return without(source.rows, done)
 }
 
-/** What the schema of the PUT let in. */
+/** Validated by the schema of the PUT. */
 function itemsOf(work: JobWork, firstIndex: number): AsyncIterable<Row> {
   return work.items(firstIndex) as AsyncIterable<Row>
 }

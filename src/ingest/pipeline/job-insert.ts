@@ -28,11 +28,11 @@ import type { StoringOptions } from './storing-stages.ts'
 interface Checkpoint {
   /** The chunks that it has stored from a source without an order have this key or a greater one; null: it has none. */
   readonly firstChunkKey: string | null
-  /** Of the source at work, in the order of the request. */
+  /** The current source, in the order of the request. */
   readonly sourceIndex: number
   /** Rows of it that are stored or left out. */
   readonly rows: number
-  /** Of all sources before it. */
+  /** For all sources before it. */
   readonly before: {
     readonly rows: number
     /** Missing: none, or stored by an earlier version. */
@@ -43,14 +43,14 @@ interface Checkpoint {
 
 /** How one source is stored. */
 interface SourceRun {
-  /** Rows at its beginning that are stored or left out already: it goes on after them. */
+  /** Its first rows that are stored or left out already: it continues after them. */
   readonly doneRows: number
   readonly counts: StoredCounts
   readonly storing: StoringOptions
 }
 
 /**
- * A transaction of a job is small enough to be there soon: what is stored can be searched, and a kill loses no more than it.
+ * A transaction of a job is small enough to finish soon: stored rows are searchable, and a kill loses at most one.
  */
 const BATCH_CHUNKS = 512
 /** With small first batches, even an insert that is killed again and again makes progress. */
@@ -80,7 +80,7 @@ export class JobInsert {
   #job: AdoptedJob | null
   #checkpoint: Checkpoint
   #leftOut: LeftOutItems
-  /** Of the batch that is being stored, and of what is stored. */
+  /** For the batch being stored, and the rows stored. */
   #next: Mark
   #onDisk: Mark
   /** One after the other, so that what is on disk is known at any moment in between. */
@@ -102,9 +102,9 @@ export class JobInsert {
     this.#onDisk = this.#next
   }
 
-  /** Of a job that begins or goes on. */
+  /** For a new or continued job. */
   static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
-    // What a job has stored as its checkpoint is its own.
+    // A job's checkpoint was written by itself.
     const known = work.checkpoint as Checkpoint | null
     const checkpoint = known ?? atBeginning(leftOutOf(work))
     const { documents: storedDocuments, chunks, skipped: skippedRows = 0 } = work.job.progress
@@ -126,7 +126,7 @@ export class JobInsert {
     return this.#job?.job.id ?? null
   }
 
-  /** Waits for what is being stored. @param adopt gives null where it cannot become a job */
+  /** Waits for the running batch. @param adopt returns null if it cannot become a job */
   becomeJob(
     adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,
   ): Promise<AdoptedJob | null> {
@@ -138,8 +138,8 @@ export class JobInsert {
 
   /**
    * Stores one source, or what is missing of it.
-   * @param source `isInOrder`: its rows come in the same order whenever it is read. Any other is read again from its
-   * beginning, and what the job has stored of it is left alone
+   * @param source `isInOrder`: its rows always come in the same order. Any other is read again from its start, skipping what
+   * the job has stored
    */
   async store(
     { index, isInOrder }: { readonly index: number; readonly isInOrder: boolean },
@@ -210,7 +210,7 @@ export class JobInsert {
     const { rows } = this.#job?.job.progress ?? NO_PROGRESS
     return {
       progress: {
-        // What was read before stays read while a source is read again.
+        // Rows read before still count while a source is read again.
         rows: Math.max(stored.readRows, rows, stored.storedDocuments),
         documents: stored.storedDocuments,
         chunks: stored.chunks,
@@ -241,7 +241,7 @@ interface LongInsert<T> {
   /** Rows of all sources; null: unknown. */
   readonly total: number | null
   readonly run: (insert: JobInsert, signal: AbortSignal) => Promise<T>
-  /** From which it goes on after a restart. */
+  /** The state from which it continues after a restart. */
   readonly draft: () => JobDraft
 }
 
@@ -259,7 +259,7 @@ type LongInsertOutcome<T> =
   | { readonly kind: 'job'; readonly job: Job }
 
 /**
- * Who leaves ends it, until it is a job. Where none more may begin so, it is waited for on and on.
+ * A client that leaves ends it, until it is a job. If no more jobs are possible, it is waited for.
  * @throws the errors of `run` while the client waits
  */
 export async function insertOrJob<T>(

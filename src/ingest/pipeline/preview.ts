@@ -45,7 +45,7 @@ export interface PreviewRequest {
 export interface Preview {
   /** The first ones. */
   readonly chunks: readonly PreviewedChunk[]
-  /** Of what was read. */
+  /** For the text read. */
   readonly chunkCount: number
   /** null: the model's input limit is unknown. */
   readonly tokensMax: number | null
@@ -58,7 +58,7 @@ export interface PreviewedChunk {
 }
 
 /**
- * The chunks that an insert would make: nothing is embedded and nothing stored. Of long sources only the beginning is read.
+ * The chunks that an insert would make, without embedding or storing. Of long sources only the start is read.
  * @throws AppError `file_not_found`, `insert_failed`, `unknown_provider`
  */
 export async function preview(
@@ -102,7 +102,7 @@ async function documentsOf(
   const documents: Document[] = []
   let chars = 0
   let rowIndex = 0
-  for await (const row of rowsOf({ kb, source }, deps, signal)) {
+  for await (const row of previewedRows({ kb, source }, deps, signal)) {
     await slice.yieldIfSpent(signal)
     if (rowIndex >= INGEST_LIMITS.previewRows || chars >= INGEST_LIMITS.previewChars) {
       return { documents, isWhole: false }
@@ -120,7 +120,7 @@ async function documentsOf(
   return { documents, isWhole: chars <= INGEST_LIMITS.previewChars }
 }
 
-async function* rowsOf(
+async function* previewedRows(
   { kb, source }: Pick<PreviewRequest, 'kb' | 'source'>,
   deps: Pick<InsertDeps, 'snapshot' | 'files'>,
   signal: AbortSignal,
@@ -134,22 +134,20 @@ async function* rowsOf(
   }
 }
 
-/** What is to be said of the stored chunks of a knowledge base. Costs little where nothing was written since. */
+/** Warnings about the stored chunks of a knowledge base. Cheap if nothing was written since. */
 export async function chunkWarnings(
   kb: KnowledgeBase,
-  {
-    chunks,
-    embedders,
-  }: {
+  given: {
     readonly chunks: Pick<ChunkStore, 'cutCounts'>
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   },
 ): Promise<readonly string[]> {
+  const { chunks, embedders } = given
   try {
     const { reach } = embedders.embedder(kb.embeddingModel)
     return reach === undefined ? [] : cutWarning(await chunks.cutCounts(kb), reach)
   } catch (error) {
-    // The model cannot be called, or the knowledge base is gone: others say so.
+    // The model cannot be called, or the knowledge base is gone: other requests report that.
     if (error instanceof AppError) return []
     throw error
   }

@@ -30,8 +30,8 @@ interface Job {
 type KnowledgeBaseId = Pick<KnowledgeBase, 'id'>
 
 /**
- * Embeds the chunks of knowledge bases with their next models and lets these take over. What is done is stored, so that
- * a new start goes on where the last one ended; a failure is tried again, after pauses that grow.
+ * Embeds the chunks of knowledge bases with their next models and lets these take over. Progress is stored, so a restart
+ * continues where it ended; failures are retried after growing pauses.
  */
 export class Reembedding implements Reembeddings {
   readonly #options: ReembeddingOptions
@@ -110,7 +110,7 @@ export class Reembedding implements Reembeddings {
     }
   }
 
-  /** One batch, or the switch. @returns the key after which the next batch begins */
+  /** One batch, or the switch. @returns the key after which the next batch starts */
   async #round(
     { kb, model }: { readonly kb: KnowledgeBase; readonly model: ModelRef },
     afterKey: bigint,
@@ -123,7 +123,7 @@ export class Reembedding implements Reembeddings {
     const last = missing.chunks.at(-1)
     if (last === undefined) {
       await store.switchOver(kb)
-      // What came meanwhile has greater keys, or was passed over: all are looked through again.
+      // New chunks have greater keys, or were skipped: all are checked again.
       return 0n
     }
     const texts = new Set(missing.chunks.map(({ content }) => content))

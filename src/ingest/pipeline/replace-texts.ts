@@ -22,8 +22,8 @@ export interface NewTexts {
 }
 
 /**
- * Replaces texts of stored documents, all in one transaction: the columns are chunked and embedded anew, everything else of
- * a document stays as it is by then. Documents that are gone stay gone. Ids must be distinct.
+ * Replaces texts of stored documents, all in one transaction: the columns are re-chunked and embedded, everything else of a
+ * document stays. Deleted documents stay deleted. Ids must be distinct.
  * @returns how many chunks the documents have now
  * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
  */
@@ -64,7 +64,7 @@ async function chunkNewTexts(
 ): Promise<readonly ChunkedDocument[]> {
   const chunked: ChunkedDocument[] = []
   let chunkCount = 0
-  for (const documents of batchesOf(changes)) {
+  for (const documents of textBatches(changes)) {
     for (const document of await chunkDocuments(documents, target, signal)) {
       if (document instanceof AppError) throw document
       chunkCount += document.chunks.length
@@ -76,7 +76,7 @@ async function chunkNewTexts(
   return chunked
 }
 
-function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
+function* textBatches(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
   let batch: Document[] = []
   let chars = 0
   for (const { documentId: id, texts, metadata } of changes) {

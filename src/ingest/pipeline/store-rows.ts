@@ -105,7 +105,7 @@ async function storeInBatches(
     }
   }
 
-  /** Rows that came before are stored in spite of it, and what is wrong with them is said first. */
+  /** Earlier rows are still stored, and their errors come first. */
   async function failed(error: unknown): Promise<unknown> {
     const earlier = await pipeline.settled()
     stop.abort(error)
@@ -116,7 +116,7 @@ async function storeInBatches(
 
 interface BatchLimits extends Pick<StoringOptions, 'pace'> {
   readonly chunksMax: number
-  /** Of the first batch; each has twice as many as the one before until there are `chunksMax`. */
+  /** For the first batch; each next one has twice as many until `chunksMax`. */
   readonly firstChunksMax: number
   readonly charsMax: number
 }
@@ -135,7 +135,7 @@ function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions): Bat
 class PendingRows {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
-  /** Of all chunks: what overlaps counts twice. */
+  /** For all chunks: overlaps count twice. */
   #chars = 0
   #leftOut: JobError[] = []
   #skipped = NOTHING_LEFT_OUT
@@ -197,12 +197,7 @@ function charsOf({ chunks }: ChunkedDocument): number {
 }
 
 /** A row after each step on its way: an error where it cannot be stored. */
-type Outcome<T> = T | AppError | EmptyRow
-
-/** A row without content; null: it has no id either. */
-interface EmptyRow {
-  readonly emptyId: string | null
-}
+type Outcome<T> = T | AppError | { readonly emptyId: string | null }
 
 export const EMPTY = 'Skipped: its content is empty'
 
@@ -269,7 +264,7 @@ function isDocument(outcome: Outcome<Document>): outcome is Document {
   return 'texts' in outcome
 }
 
-/** What is made of the row; its failure says which row it was, from 1. */
+/** The result for a row; its failure names the row, from 1. */
 function outcomeOf<T extends object>(index: number, work: () => T): T | AppError {
   try {
     return work()

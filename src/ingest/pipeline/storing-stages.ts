@@ -15,7 +15,7 @@ import {
   VectorsAhead,
 } from './embed-documents.ts'
 
-/** A batch of documents on its way: embedded while the one before is stored. */
+/** A batch of documents in progress: embedded while the previous one is stored. */
 
 export interface RowsToStore {
   readonly kb: KnowledgeBase
@@ -39,7 +39,7 @@ export interface StoringOptions {
   readonly skipsFailed?: boolean
   /** Chunks that make a batch of an unbounded source; unset: as `pace` says. */
   readonly batchChunks?: number
-  /** Of the first batch; each has twice as many as the one before until there are `batchChunks`. */
+  /** For the first batch; each next one has twice as many until `batchChunks`. */
   readonly firstBatchChunks?: number
   /**
    * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
@@ -48,19 +48,17 @@ export interface StoringOptions {
   readonly markOf?: (stored: StoredCounts) => JobMark | undefined
   /** Stores one batch, and may wait before it does. */
   readonly alone?: (work: () => Promise<void>) => Promise<void>
-  /** Rows without content: told before the mark of their batch is made. */
+  /** Called for rows without content, before their batch's mark is made. */
   readonly onSkipped?: (rows: LeftOutItems) => void
-  /** A row that is left out: told before the mark of its batch is made. */
+  /** Called for a row that is left out, before its batch's mark is made. */
   readonly onLeftOut?: (error: JobError) => void
   /** Called before each piece. null: at its own pace, while a client may be waiting for an answer. */
-  readonly pace?: () => StoringPace | null
-}
-
-interface StoringPace {
-  /** Chunks that make a batch, for every source. */
-  readonly batchChunks: number
-  /** How long a call of the embedding model is tried where it fails. */
-  readonly patienceMs: number
+  readonly pace?: () => {
+    /** Chunks that make a batch, for every source. */
+    readonly batchChunks: number
+    /** How long a call of the embedding model is tried where it fails. */
+    readonly patienceMs: number
+  } | null
 }
 
 export type StoreDeps = EmbedDeps
@@ -70,7 +68,7 @@ export interface Batch {
   readonly documents: readonly ChunkedDocument[]
   /** Rows up to its end: stored, skipped or left out once it is. */
   readonly takenRows: number
-  /** Those without content among its own rows. */
+  /** Its own rows without content. */
   readonly skipped: LeftOutItems
   readonly leftOut: readonly JobError[]
   /** Unset: nothing of it is known before. */
@@ -89,7 +87,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   readonly #signal: AbortSignal
   readonly #options: StoringOptions
   #inForce: KnowledgeBase
-  /** Of the batch before, which may be on its way yet. */
+  /** From the previous batch, which may still be running. */
   #formerIds: ReadonlySet<string> = new Set()
 
   constructor(target: RowsToStore, deps: StoreDeps, signal: AbortSignal, options: StoringOptions) {
@@ -104,7 +102,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const ids = new Set(idsOf(batch.documents))
     const isRepeated = this.#formerIds.values().some((id) => ids.has(id))
     this.#formerIds = ids
-    // What is stored of a document is looked up: its former version must be there.
+    // The stored state of a document is looked up: its former version must be stored.
     if (isRepeated) await former.catch(() => {})
     const kb = this.#inForce
     const documents = await this.#documentsToStore(kb, batch.documents)
@@ -137,7 +135,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
       return { documents, prepared, leftOut: [], error: null }
     } catch (error) {
       if (!this.mayLeaveOut(error)) throw error
-      // What a chat model wrote is not kept: it would be asked again for each half.
+      // A chat model's text is not kept: it would be requested again for each half.
       const isWhole = error.code === 'provider_failed' || kb.preprocessing.contextual !== undefined
       if (isWhole) return { documents, prepared: error, leftOut: [], error }
       if (documents.length === 1) return noneOf(documents, error)
@@ -190,7 +188,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     counts.chunks = stored.chunks
   }
 
-  /** What the store refuses is found by halves too. */
+  /** Rows refused by the store are also found by halving. */
   async #storeByHalves(batch: ReadyBatch, kb: KnowledgeBase, isEnd: boolean): Promise<void> {
     const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
     const [first, second] = halvesOf(batch.documents)
@@ -245,7 +243,7 @@ function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]]
   return [items.slice(0, middle), items.slice(middle)]
 }
 
-/** What a model answers that cannot take this text; others say that it takes none. */
+/** The status of a model that refuses this text; others mean that it accepts none. */
 const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
 
 export function isRefusedText({ code, cause }: AppError): boolean {

@@ -39,7 +39,7 @@ export interface UploadRequest {
   /** The name that the only file gets; null: each has the one that it was sent under. */
   readonly name: string | null
   readonly files: readonly SentFile[]
-  /** What the sender says about them. */
+  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
   /** Where the file was fetched. */
   readonly url?: string
@@ -51,7 +51,7 @@ export interface UploadRequest {
 export interface UploadOutcome {
   readonly files: readonly UploadedFile[]
   readonly failed: readonly FailedFile[]
-  /** Of a ZIP file, how many entries are not files for anybody to read. */
+  /** For a ZIP file: the number of entries that are not user files. */
   readonly skipped: number
   /** True where several files were sent, or might have been. */
   readonly isList: boolean
@@ -66,7 +66,7 @@ interface FailedFile {
 /**
  * Stores what one request sends: one file under the name that it asks for, or several under their own names. Of several,
  * one that cannot be read does not stop the others.
- * @throws AppError where none could be stored
+ * @throws AppError if none could be stored
  */
 export async function uploadFiles(
   request: UploadRequest,
@@ -86,14 +86,15 @@ export async function uploadFiles(
   if (outcome.files.length === 0) throw allFailed(outcome.failed)
   return outcome
 
-  /** Those of one ZIP; a failure of one stops no other. */
+  /** The members of one ZIP; a failure of one stops no other. */
   async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
     outcome.isList = true
     outcome.skipped += archive.skipped
     refuseLarge(archive, request.bytesMax)
     for (const member of archive.members) {
       const { name, path, sizeBytes, failure } = member
-      const one = { ...upload, name, path, sizeBytes, originalName: name, contentType: null }
+      const own = { originalName: name, documentId: null, contentType: null }
+      const one = { ...upload, ...own, name, path, sizeBytes }
       await collect(one, () => {
         if (failure !== null) throw new AppError('file_unreadable', failure)
         return uploadFile({ ...one, isMember: true }, noArchive, deps, signal)
@@ -172,7 +173,7 @@ async function* limited(
 
 function uploadsOf(
   { name, files }: UploadRequest,
-  { reading, replace, originalName, url }: UploadOptions,
+  { reading, replace, originalName, documentId, url }: UploadOptions,
 ): readonly FileUpload[] {
   if (files.length === 0) {
     throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
@@ -193,6 +194,7 @@ function uploadsOf(
       contentType,
       name: name ?? lastPart(given),
       originalName: given,
+      documentId: files.length === 1 ? documentId : null,
       url,
       isMember: false,
       options: reading,
@@ -216,6 +218,7 @@ function failureOf(
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_unreadable',
   'file_exists',
+  'ocr_unconfirmed',
   'invalid_name',
   'out_of_memory',
 ])
@@ -228,24 +231,26 @@ function allFailed(failed: readonly FailedFile[]): AppError {
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed
   const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
-  // Of a name that is taken there is a way on: with `replace`.
+  // A taken name can be replaced with `replace`.
   const isTaken = failed.some(({ code }) => code === 'file_exists')
   return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
 }
 
-/** A file that came in and lies on the disk. */
+/** A received file on disk. */
 interface FileUpload extends IncomingFile {
   /** The name that the file gets in SQL: `files.<name>`. */
   readonly name: string
   /** The client's own name for it. */
   readonly originalName: string
+  /** What its document is called where that is not its name. */
+  readonly documentId: string | null
   readonly contentType: string | null
   /** Where it was fetched. */
   readonly url: string | null
   readonly options: ReadingOptions
   /** A file of that name gives way once the new one is stored. */
   readonly replaces: boolean
-  /** Of a ZIP: its name may have folders. */
+  /** For a ZIP member: its name may have folders. */
   readonly isMember: boolean
 }
 
@@ -268,7 +273,7 @@ async function uploadFile<T>(
 ): Promise<UploadedFile | T> {
   const name = freeName(upload, deps)
   return deps.reader.readFile(
-    sourceOf(upload, deps),
+    uploadSource(upload, deps),
     (read): Promise<UploadedFile | T> => {
       if (read.archive !== null) return storeMembers(read.archive)
       return storeRead({ ...upload, name }, read, deps, signal)
@@ -289,7 +294,7 @@ function freeName(
   throw new AppError('file_exists', message)
 }
 
-function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
+function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
   // Beside the file itself, what it is read into and the table.
@@ -312,15 +317,18 @@ function storeRead(
     replaces,
   }
   if (!isDocumentFormat(format)) return files.importTables(file, tables, signal)
-  return files.importRows(file, documentRows(name, read), signal)
+  return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
 
-/** @throws AppError `file_unreadable` where none has any text */
-async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
+/**
+ * @param id of its only document
+ * @throws AppError `file_unreadable` if none has text
+ */
+async function* documentRows(id: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
   let hasText = false
   let emptyRows: Row[] = []
   for await (const document of documents) {
-    const row = documentRow(name, format, document)
+    const row = documentRow(id, format, document)
     hasText ||= document.content.trim() !== ''
     // Until there is text it may be a file of nothing.
     if (!hasText) emptyRows.push(row)
@@ -336,16 +344,16 @@ async function* documentRows(name: string, { format, documents }: ReadFile): Asy
 }
 
 /** The fixed columns of a document's row; its own columns are beside them. */
-const OWN_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
+const UPLOAD_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
-function documentRow(name: string, format: string, document: ReadDocument): Row {
+function documentRow(fileId: string, format: string, document: ReadDocument): Row {
   const { id, content, title, columns, links } = document
   const others = Object.entries(columns).map(([column, value]) => {
-    const isTaken = OWN_COLUMNS.includes(column.toLowerCase())
+    const isTaken = UPLOAD_COLUMNS.includes(column.toLowerCase())
     return [isTaken ? `${column}_1` : column, value] as const
   })
   return {
-    id: id === null ? name : `${name}:${id}`,
+    id: id === null ? fileId : `${fileId}:${id}`,
     content,
     title,
     format,

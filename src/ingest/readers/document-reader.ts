@@ -27,7 +27,7 @@ import {
 import type { Chunker } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
-import { type OcrModel, withScans } from './scans.ts'
+import { type OcrModel, refuseScans, withScans } from './scans.ts'
 
 interface DocumentReaderOptions {
   /** Entry of the reader threads. */
@@ -61,7 +61,7 @@ const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
 interface ReaderThreads {
-  /** Patterns that others wrote are matched in threads of their own; long texts keep neither them nor short ones waiting. */
+  /** Patterns from users are matched in separate threads, so that they neither block long texts nor wait for them. */
   readonly patterns: ReaderPool
   readonly texts: ReaderPool
   readonly longTexts: ReaderPool
@@ -97,17 +97,21 @@ export class DocumentReader implements DocumentReading, Chunker {
   }
 
   readFile: FileReading['readFile'] = (source, use, signal) => {
-    const { ocr } = this.#options
-    if (ocr === undefined) return this.#files.readFile(source, use, signal)
-    const scanned = { ...source, takesScans: true }
+    const { ocr: model } = this.#options
+    const { ocr: wish = 'yes', ...options } = source.options
+    const plain = { ...source, options }
+    if (model === undefined || wish === 'no') return this.#files.readFile(plain, use, signal)
     return this.#files.readFile(
-      scanned,
-      async (file) => use(await withScans(file, ocr, signal)),
+      { ...plain, takesScans: true },
+      async (file) => {
+        if (wish === 'ask') refuseScans(file, model)
+        return use(await withScans(file, model, signal))
+      },
       signal,
     )
   }
 
-  /** The first document in these bytes; an empty one where there is none. */
+  /** The first document in these bytes; an empty one if there is none. */
   read({ bytes, format, charset, url }: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
     const contentType = charset === null ? null : `text/plain; charset=${charset}`
     const sent = { bytes, name: '', contentType, url, options: { format } }
@@ -194,14 +198,6 @@ function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderTh
   }
 }
 
-interface ReaderPoolOptions {
-  /** Entry of the threads. */
-  readonly workerUrl: string
-  readonly threadsMax: number
-  /** Jobs that run and that wait. */
-  readonly queueMax: number
-}
-
 /** One job's deadline, and what a caller hears when it is missed or the thread breaks. */
 interface JobTerms {
   readonly deadlineMs: number
@@ -209,18 +205,18 @@ interface JobTerms {
   readonly what: string
 }
 
-interface PooledJob {
-  readonly job: ReaderJob
-  readonly terms: JobTerms
-  /** Jobs of one key run one after the other; keys take turns. */
-  readonly key: symbol
-}
-
 /** Threads that are shared fairly: each key has one at a time, and the keys that wait take turns. */
 class ReaderPool {
   readonly #threads: FairPool<ReaderThread>
 
-  constructor({ workerUrl, threadsMax, queueMax }: ReaderPoolOptions) {
+  constructor(given: {
+    /** Entry of the threads. */
+    readonly workerUrl: string
+    readonly threadsMax: number
+    /** Jobs that run and that wait. */
+    readonly queueMax: number
+  }) {
+    const { workerUrl, threadsMax, queueMax } = given
     this.#threads = new FairPool({
       workersMax: threadsMax,
       queueMax,
@@ -230,7 +226,16 @@ class ReaderPool {
   }
 
   /** @throws AppError that of the job, `too_busy`, `shutting_down`; the signal's reason */
-  run({ job, terms, key }: PooledJob, signal: AbortSignal): Promise<ReaderAnswer> {
+  run(
+    given: {
+      readonly job: ReaderJob
+      readonly terms: JobTerms
+      /** Jobs of one key run one after the other; keys take turns. */
+      readonly key: symbol
+    },
+    signal: AbortSignal,
+  ): Promise<ReaderAnswer> {
+    const { job, terms, key } = given
     return this.#threads.run({
       key,
       signal,

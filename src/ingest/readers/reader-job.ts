@@ -7,7 +7,7 @@ import {
   chunkTexts,
 } from '../chunking/chunk-texts.ts'
 
-/** What the main thread asks of the reader thread, one thing at a time. */
+/** The requests from the main thread to the reader thread, one at a time. */
 export type ReaderJob =
   | {
       readonly kind: 'match'

@@ -38,13 +38,13 @@ export function documentOfRow(
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
     const sent = textOf(row[column] ?? null)
     const known = layout !== null && name === laidOut
-    // Where parts begin is counted in the text as it was sent.
+    // Part starts refer to the text as sent.
     const text = known && layout.parts !== null ? sent : withoutDataUrls(sent)
     if (isBlank(text)) return []
     return [known ? { column: name, text, layout } : { column: name, text }]
   })
   const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
-  const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
+  const id = idColumn === undefined ? null : documentId(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))
   if (idColumn !== undefined) known.add(idColumn)
   if (layout !== null) known.add(LAYOUT_COLUMN)
@@ -62,7 +62,7 @@ const DATA_URL =
   /data:[\w.+-]{1,60}\/[\w.+-]{1,100}(?:;[\w=.+-]{1,60})*;base64,[A-Za-z0-9+/=_-]{100,}/g
 const PICTURE_IN_TEXT = new RegExp(`!\\[([^\\]]{0,500})\\]\\(${DATA_URL.source}[^)]{0,200}\\)`, 'g')
 
-/** How the row's text is laid out, where it is a document's and says so; then it is not a fact about the document. */
+/** The layout of a document's text, if the row has one; then it is not a fact about the document. */
 function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {
   if (findColumn(contentColumns, LAYOUT_COLUMN) !== undefined) return null
   return layoutIn(row)
@@ -129,7 +129,7 @@ export function rowText(row: Row): string {
 }
 
 /** Replacing lone surrogates would make one id of several. */
-function idOf(value: CellValue): string | null {
+function documentId(value: CellValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
     const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters`
@@ -155,7 +155,7 @@ function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>
   return Object.fromEntries(entries)
 }
 
-/** What the columns of a row are to a knowledge base (docs/contract.md 5.1). Names are compared without case. */
+/** The role of a row's columns in a knowledge base (docs/contract.md 5.1). Names are compared without case. */
 export interface ColumnMapping {
   readonly contentColumns: readonly string[]
   /** null: every column that is neither the id nor content. */
@@ -235,13 +235,10 @@ const TEXT_COLUMN = 'content'
  * @param columns what else is known about the document
  */
 export function documentRow(
-  {
-    id,
-    content,
-    columns,
-  }: { readonly id: string; readonly content: string; readonly columns: Row },
+  given: { readonly id: string; readonly content: string; readonly columns: Row },
   mapping: ColumnMapping,
 ): Row {
+  const { id, content, columns } = given
   const { contentColumns } = mapping
   const column = mainColumn(mapping)
   const [idColumn = ID_COLUMN] = mapping.idColumns
@@ -264,9 +261,9 @@ function mainColumn({ contentColumns }: ColumnMapping): string {
 export const LAYOUT_COLUMN = 'layout'
 
 const SYNTAXES: readonly TextSyntax[] = ['text', 'markdown', 'code']
-const UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
+const DURATION_UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
 
-/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a column of its own. */
+/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a separate column. */
 export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowValue {
   return { syntax, parts: parts === null ? null : { unit: parts.unit, starts: [...parts.starts] } }
 }
@@ -288,7 +285,7 @@ function layoutIn(row: Row): TextLayout | null {
 function partsIn(value: RowValue): TextParts | null | undefined {
   if (value === null) return null
   if (!isObject(value)) return undefined
-  const unit = UNITS.find((one) => one === value.unit)
+  const unit = DURATION_UNITS.find((one) => one === value.unit)
   const { starts } = value
   if (unit === undefined || !isList(starts)) return undefined
   const offsets = starts.filter((start): start is number => Number.isSafeInteger(start))

@@ -50,7 +50,7 @@ async function* rowsOfFile(
 }
 
 interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
-  /** What every document of it says beside its columns; null: nothing. */
+  /** The facts common to all its documents; null: none. */
   readonly known: Row | null
 }
 
@@ -105,11 +105,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /** The rows of one SELECT. @throws AppError `invalid_select` */
 export async function* rowsOfQuery(
-  {
-    kb,
-    query,
-    rights = null,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly query: string
     readonly rights?: Rights | null | undefined
@@ -117,6 +113,7 @@ export async function* rowsOfQuery(
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
+  const { kb, query, rights = null } = given
   try {
     const stream = await deps.select(query, { projectName: kb.projectName, rights }, signal)
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
@@ -131,12 +128,12 @@ export async function* rowsOfQuery(
 
 async function* rowsOfStream({ columns, ...rows }: RowStream): AsyncGenerator<Row> {
   for await (const batch of rows.typedBatches ?? rows.batches) {
-    for (const values of batch) yield rowOf(columns, values)
+    for (const values of batch) yield fileRow(columns, values)
   }
 }
 
 /** Of columns with one name the first, as in a join of two tables with an `id`. */
-function rowOf(columns: RowStream['columns'], values: readonly CellValue[]): Row {
+function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): Row {
   const byName = new Map<string, CellValue>()
   for (const [index, { name }] of columns.entries()) {
     if (!byName.has(name)) byName.set(name, values[index] ?? null)
@@ -144,7 +141,7 @@ function rowOf(columns: RowStream['columns'], values: readonly CellValue[]): Row
   return Object.fromEntries(byName)
 }
 
-/** Reads on before the first row is used: most queries leave their connection before an embedding model begins. */
+/** Reads ahead of the first row's use: most queries release their connection before an embedding model starts. */
 async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGenerator<Row> {
   const known: Row[] = []
   let chars = 0
@@ -154,7 +151,7 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
       const { value, done } = await rows.next()
       hasEnded = done === true
       if (value !== undefined) known.push(value)
-      chars += charsOf(value ?? {})
+      chars += rowChars(value ?? {})
       if (hasEnded || chars > charsMax) {
         yield* known.splice(0)
         if (!hasEnded) yield* rows
@@ -167,7 +164,7 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
 }
 
 /** About what a row takes: names are shared, every value has a place. */
-function charsOf(row: Row): number {
+function rowChars(row: Row): number {
   const chars = Object.values(row).map((cell) => {
     const value = shownValue(cell)
     return typeof value === 'string' ? value.length : 0

@@ -51,13 +51,13 @@ interface FetchOptions {
   readonly isCut?: boolean
   /** Asked before each request, redirects included; what it throws ends the fetch. */
   beforeRequest?(url: URL): Promise<void>
-  /** Sent to the host of the address only, not where it redirects to. */
+  /** Sent only to the host of the address, not to redirect targets. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Of the answer that is known: where it is the same, the server says 304 and nothing else. */
+  /** The validators of a known answer: if it is unchanged, the server answers 304 without a body. */
   readonly known?: Validators
 }
 
-/** Pages of the web; the addresses that may be asked are the implementation's affair. */
+/** Fetches web pages; which addresses are allowed is up to the implementation. */
 export interface PageFetcher {
   /** @throws AppError `address_refused`, `crawl_failed` (no answer, too large, too slow) */
   fetch(url: string, options: FetchOptions): Promise<FetchedPage>
@@ -115,7 +115,7 @@ function downloadFile<T>(
 async function* NO_PIECES(): AsyncGenerator<Uint8Array> {}
 const NO_CONTENT: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => NO_PIECES() }
 
-/** What a caller sends besides our own; what may be secret goes to the host that it is for. */
+/** The caller's headers besides Eider's own; secret ones go only to their own host. */
 function headersTo(
   url: URL,
   start: string,
@@ -143,7 +143,7 @@ function fetchPage(
   })
 }
 
-/** What an address answers with in the end. Each redirect is asked for like an address of its own. */
+/** The final answer of an address. Each redirect is requested like a new address. */
 async function followed<T>(
   start: string,
   each: Pick<FetchOptions, 'beforeRequest'>,
@@ -193,7 +193,7 @@ interface Asked {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What `take` makes of the answer, or where it redirects to. */
+/** The result of `take`, or the redirect target. */
 async function answerOf<T>(
   request: Asked,
   asked: AbortSignal,
@@ -296,7 +296,7 @@ export function crawlableUrl(text: string, base?: string): URL {
   return url
 }
 
-/** What the server calls a file, else the last part of its address; some servers send a whole path. */
+/** The server's name for a file, else the last part of its address; some servers send a whole path. */
 export function fileNameOf({ url, contentDisposition }: NamedFile): string {
   const named = /;\s*filename="?([^";]+)/i.exec(contentDisposition ?? '')?.[1]
   const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''

@@ -18,14 +18,14 @@ export interface CrawlRequest {
    * Pages over all start addresses. Missing: those only, or as many as the settings allow where `depth` is more than 0.
    */
   readonly pagesMax?: number
-  /** Links to follow from a start address. Missing: as many as `pagesMax` takes where that is set, else none. */
+  /** Links to follow from a start address. Missing: unlimited if `pagesMax` is set, else none. */
   readonly depth?: number
   /**
-   * Hosts, each with its subdomains: no page is stored that is elsewhere. Empty: the sites of the start addresses, and
-   * those that they redirect to.
+   * Hosts, each with its subdomains: other pages are not stored. Empty: the sites of the start addresses, and of their
+   * redirects.
    */
   readonly allowedDomains: readonly string[]
-  /** Regular expressions; a link is followed where one of them is found in its address. */
+  /** Regular expressions; a link is followed if one of them matches its address. */
   readonly patterns: readonly string[]
 }
 
@@ -64,11 +64,11 @@ export interface InsertDeps {
   readonly reader: DocumentReading
   readonly chunker: Chunker
   readonly crawlPagesMax: number
-  /** What the last crawl into a knowledge base left out: it replaces what was said of the one before. */
+  /** The pages left out by the last crawl into a knowledge base: replaces those of the previous one. */
   keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
 }
 
-/** Of an insert that a request waits for. */
+/** The result of an insert that a request waits for. */
 export interface InsertOutcome {
   /** It takes too long to wait for; null: everything is stored. */
   readonly job: Job | null

@@ -8,8 +8,8 @@ import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import {
   type FoundFile,
-  factsOf,
-  isWithin,
+  fileFacts,
+  isInFolder,
   listFolder,
   type OpenFolder,
   openFolder,
@@ -23,19 +23,19 @@ export interface FolderDeps {
   readonly bytesMax: number
   readonly files: FileBytes
   readonly tables: TableRows
-  /** Reads with turns of its own among others. */
+  /** Reads in its own turns among other readers. */
   reader(): DocumentReading
   readonly now: () => number
 }
 
 /** Files that are read at once, each in a process. */
 const READS_AT_ONCE = 2
-/** Larger ones lie in a copy while they are read. */
+/** Larger ones are copied to disk while they are read. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024
-const PIECE_BYTES = 256 * 1024
+const READ_BYTES = 256 * 1024
 /** A file that is written to while it is read. */
 const ATTEMPTS = 3
-/** What was written so shortly before may be written again without another time. */
+/** A file changed this recently may change again within the same timestamp. */
 const UNSETTLED_MS = 2_000
 
 /** Files whose stamps are as they were are not opened. */
@@ -120,7 +120,7 @@ class FolderReader {
     }
   }
 
-  /** @returns false where the file changed meanwhile */
+  /** @returns false if the file changed meanwhile */
   async #attempt({ item, path }: FoundFile, signal: AbortSignal): Promise<boolean> {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
@@ -128,7 +128,7 @@ class FolderReader {
       const found = await handle.stat({ bigint: true })
       const { sink } = this.#reading.task
       if (!found.isFile()) return true
-      const facts = factsOf(found)
+      const facts = fileFacts(found)
       const isSettled = this.#deps.now() - facts.changedMs > UNSETTLED_MS
       const stamp = isSettled ? facts.stamp : null
       const file = { item, stamp, handle, facts }
@@ -155,13 +155,13 @@ class FolderReader {
       throw error
     })
     if (found === null) return false
-    if (isWithin(found, this.#reading.folder.root)) return true
+    if (isInFolder(found, this.#reading.folder.root)) return true
     throw Object.assign(new Error('outside of the folder'), { code: 'EACCES' })
   }
 
   async #readHeld(file: OpenFile, signal: AbortSignal): Promise<boolean> {
     const pieces: Uint8Array[] = []
-    for await (const piece of piecesOf(file, signal)) pieces.push(piece)
+    for await (const piece of filePieces(file, signal)) pieces.push(piece)
     const bytes = Buffer.concat(pieces)
     const hash = createHash('sha256').update(bytes).digest('base64url')
     if (!(await isAsItWas(file))) return false
@@ -172,7 +172,7 @@ class FolderReader {
   #readCopied(file: OpenFile, signal: AbortSignal): Promise<boolean> {
     const hasher = createHash('sha256')
     async function* hashed() {
-      for await (const piece of piecesOf(file, signal)) {
+      for await (const piece of filePieces(file, signal)) {
         hasher.update(piece)
         yield piece
       }
@@ -185,7 +185,13 @@ class FolderReader {
     })
   }
 
-  async #store(file: HashedFile, signal: AbortSignal): Promise<void> {
+  async #store(
+    file: OpenFile & {
+      readonly hash: string
+      readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { item, hash, stamp, content } = file
     const { task, reader } = this.#reading
     const { sink, mapping } = task
@@ -213,19 +219,14 @@ interface OpenFile {
   readonly item: string
   readonly stamp: string | null
   readonly handle: FileHandle
-  readonly facts: ReturnType<typeof factsOf>
-}
-
-interface HashedFile extends OpenFile {
-  readonly hash: string
-  readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
+  readonly facts: ReturnType<typeof fileFacts>
 }
 
 /** No more than it had when it was opened. */
-async function* piecesOf({ handle, facts }: OpenFile, signal: AbortSignal) {
+async function* filePieces({ handle, facts }: OpenFile, signal: AbortSignal) {
   for (let position = 0; position < facts.sizeBytes; ) {
     signal.throwIfAborted()
-    const wanted = Math.min(PIECE_BYTES, facts.sizeBytes - position)
+    const wanted = Math.min(READ_BYTES, facts.sizeBytes - position)
     const { bytesRead, buffer } = await handle.read(new Uint8Array(wanted), 0, wanted, position)
     if (bytesRead === 0) return
     position += bytesRead
@@ -234,5 +235,5 @@ async function* piecesOf({ handle, facts }: OpenFile, signal: AbortSignal) {
 }
 
 async function isAsItWas({ handle, facts }: OpenFile): Promise<boolean> {
-  return factsOf(await handle.stat({ bigint: true })).stamp === facts.stamp
+  return fileFacts(await handle.stat({ bigint: true })).stamp === facts.stamp
 }

@@ -8,7 +8,7 @@ export interface FolderRules {
   /** Globs over relative paths; empty: every file. One without `/` is for names. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** Also what begins with a dot. */
+  /** Also names with a leading dot. */
   readonly hidden: boolean
 }
 
@@ -21,14 +21,8 @@ export interface FoundFile {
   readonly changedMs: number
 }
 
-interface FolderListing {
-  readonly files: readonly FoundFile[]
-  /** Folders that could not be read: whether their files have vanished is unknown. */
-  readonly unreadable: readonly UnreadablePath[]
-}
-
 interface UnreadablePath {
-  /** As an item, or the beginning of items with a `/` at its end. */
+  /** An item, or with a final `/` the prefix of items. */
   readonly item: string
   readonly message: string
 }
@@ -37,11 +31,11 @@ interface UnreadablePath {
 const OTHER_FOLDERS = new Set(
   'node_modules bower_components __pycache__ lost+found $RECYCLE.BIN'.split(' '),
 )
-/** Of programs that are writing, and of systems. */
+/** Temporary files of programs and systems. */
 const OTHER_FILES = /^(?:~\$.*|.*~|.*\.(?:tmp|swp|swx|part|crdownload)|thumbs\.db|desktop\.ini)$/i
 
 const FILES_MAX = 1_000_000
-const DEPTH_MAX = 100
+const FOLDER_DEPTH_MAX = 100
 const STATS_AT_ONCE = 64
 const ITEM_CHARS_MAX = 4_000
 
@@ -50,7 +44,11 @@ export async function listFolder(
   folder: OpenFolder,
   rules: FolderRules,
   signal: AbortSignal,
-): Promise<FolderListing> {
+): Promise<{
+  readonly files: readonly FoundFile[]
+  /** Folders that could not be read: whether their files have vanished is unknown. */
+  readonly unreadable: readonly UnreadablePath[]
+}> {
   const walk = new Walk(folder, rules)
   const queue: Way[] = [{ way: '', depth: 0 }]
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -65,7 +63,7 @@ export async function listFolder(
       queue.push(...(await walk.enter(next)))
     }
   }
-  return { files: named(walk.files), unreadable: walk.unreadable }
+  return { files: namedFolder(walk.files), unreadable: walk.unreadable }
 }
 
 interface Way {
@@ -83,7 +81,7 @@ class Walk {
   readonly #folder: OpenFolder
   readonly #wants: (way: string) => boolean
   readonly #enters: (way: string) => boolean
-  /** Real folders that were entered: links lead into none of them again. */
+  /** Real folders that were entered: links to them are not followed again. */
   readonly #entered = new Set<string>()
 
   constructor(folder: OpenFolder, rules: FolderRules) {
@@ -121,8 +119,8 @@ class Walk {
       const child = way === '' ? entry.name : `${way}/${entry.name}`
       if (entry.isDirectory()) {
         if (!this.#enters(child)) continue
-        if (depth < DEPTH_MAX) folders.push({ way: child, depth: depth + 1 })
-        else this.#refuse(`${child}/`, `lies more than ${DEPTH_MAX} folders deep`)
+        if (depth < FOLDER_DEPTH_MAX) folders.push({ way: child, depth: depth + 1 })
+        else this.#refuse(`${child}/`, `lies more than ${FOLDER_DEPTH_MAX} folders deep`)
       } else if (entry.isSymbolicLink()) this.links.push({ way: child, depth: depth + 1 })
       else if (this.#wants(child)) wanted.push(child)
     }
@@ -133,14 +131,14 @@ class Walk {
     return folders
   }
 
-  /** A link to a file, or to a folder where nothing was read yet; what lies outside of the root is left alone. */
+  /** A link to a file, or to a folder that was not read yet; targets outside of the root are ignored. */
   async follow({ way, depth }: Way): Promise<readonly Way[]> {
     try {
       const path = await realpath(pathIn(this.#folder, way))
-      if (!isWithin(path, this.#folder.root)) return []
+      if (!isInFolder(path, this.#folder.root)) return []
       if ((await stat(path)).isDirectory()) {
-        const isNew = !this.#entered.has(path) && !isWithin(path, this.#folder.path)
-        if (!isNew || !this.#enters(way) || depth >= DEPTH_MAX) return []
+        const isNew = !this.#entered.has(path) && !isInFolder(path, this.#folder.path)
+        if (!isNew || !this.#enters(way) || depth >= FOLDER_DEPTH_MAX) return []
         this.#entered.add(path)
         return [{ way, depth }]
       }
@@ -158,7 +156,7 @@ class Walk {
       if (!found.isFile()) return
       if (way.length > ITEM_CHARS_MAX) return this.#refuse(way, 'has a path that is too long')
       if (this.files.length >= FILES_MAX) throw tooMany()
-      this.files.push({ way, path, ...factsOf(found) })
+      this.files.push({ way, path, ...fileFacts(found) })
     } catch (error) {
       if (error instanceof AppError) throw error
       // Gone since the folder was read, or its name is not valid text: then it was never stored under it.
@@ -180,7 +178,7 @@ class Walk {
 }
 
 /** By size, times and number a file is known to be the one that it was. */
-export function factsOf(found: BigIntStats) {
+export function fileFacts(found: BigIntStats) {
   const { size, mtimeNs, ctimeNs, ino } = found
   const changedNs = mtimeNs > ctimeNs ? mtimeNs : ctimeNs
   return {
@@ -191,7 +189,7 @@ export function factsOf(found: BigIntStats) {
 }
 
 /** Two names that differ in how their letters are composed: the one that is not composed keeps its own letters. */
-function named(files: readonly RawFile[]): readonly FoundFile[] {
+function namedFolder(files: readonly RawFile[]): readonly FoundFile[] {
   const composed = new Set(
     files.map(({ way }) => way).filter((way) => way === way.normalize('NFC')),
   )
@@ -228,14 +226,14 @@ function tooMany(): AppError {
 /** A folder that may be read, both as the system knows them: their paths contain no links. */
 export interface OpenFolder {
   readonly path: string
-  /** The configured folder that it lies in. */
+  /** The configured folder that contains it. */
   readonly root: string
 }
 
 const SETTING = 'EIDER_FOLDERS_DIR'
 
 /**
- * The folder of a source, where it lies within one of the configured ones.
+ * The folder of a source, if it is inside a configured one.
  * @param path absolute, or relative to one of the roots
  * @throws AppError `folder_refused`, `folder_unreadable`
  */
@@ -248,23 +246,23 @@ export async function openFolder(path: string, roots: readonly string[]): Promis
   let missing: unknown = null
   for (const root of roots.map((one) => resolve(one))) {
     const wanted = isAbsolute(path) ? resolve(path) : resolve(root, path)
-    if (!isWithin(wanted, root)) continue
+    if (!isInFolder(wanted, root)) continue
     try {
-      return await opened(wanted, root)
+      return await openedFile(wanted, root)
     } catch (error) {
       if (error instanceof AppError) throw error
       missing ??= error
     }
   }
-  if (missing !== null) throw unreadable(path, missing)
+  if (missing !== null) throw unreadableFile(path, missing)
   const why = `it lies in none of the folders of ${SETTING}`
   throw new AppError('folder_refused', `The folder ${shown(path)} may not be read: ${why}`)
 }
 
-async function opened(wanted: string, root: string): Promise<OpenFolder> {
+async function openedFile(wanted: string, root: string): Promise<OpenFolder> {
   const realRoot = await realpath(root)
   const path = await realpath(wanted)
-  if (!isWithin(path, realRoot)) {
+  if (!isInFolder(path, realRoot)) {
     const why = `a link leads out of the folders of ${SETTING}`
     throw new AppError('folder_refused', `The folder ${shown(wanted)} may not be read: ${why}`)
   }
@@ -273,12 +271,12 @@ async function opened(wanted: string, root: string): Promise<OpenFolder> {
 }
 
 /** The same path, or one below it. */
-export function isWithin(path: string, root: string): boolean {
+export function isInFolder(path: string, root: string): boolean {
   const way = relative(root, path)
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
 }
 
-function unreadable(path: string, error: unknown): AppError {
+function unreadableFile(path: string, error: unknown): AppError {
   const code = systemCodeOf(error) ?? 'unknown'
   const reason = code === 'ENOENT' ? 'it does not exist' : (REASONS[code] ?? code)
   const message = `The folder ${shown(path)} could not be read: ${reason}`
@@ -300,7 +298,7 @@ function shown(path: string): string {
   return JSON.stringify(path.slice(0, 300))
 }
 
-/** Of a relative path, the whole one. */
+/** The full path for a relative one. */
 function pathIn(folder: OpenFolder, way: string): string {
   return join(folder.path, way)
 }

@@ -11,7 +11,7 @@ export interface FolderWatchOptions {
   readonly onChange: () => void
   readonly quietMs: number
   readonly patienceMs: number
-  /** Between two looks at all files where the system tells of no changes. */
+  /** Between two checks of all files, if the system reports no changes. */
   readonly pollMs: number
 }
 
@@ -20,12 +20,12 @@ const SAFETY_MS = 300_000
 /** Looking takes at most this share of the time. */
 const POLLING_SHARE = 20
 
-const WORDS: Readonly<Record<string, string>> = {
+const WATCH_FAILURES: Readonly<Record<string, string>> = {
   ENOSPC: 'the system watches no more folders (fs.inotify.max_user_watches)',
   EMFILE: 'the system watches no more folders (fs.inotify.max_user_instances)',
 }
 
-/** Tells of changes in a folder: by the system's events, or by looking again and again where there are none. */
+/** Reports changes in a folder: from the system's events, or by repeated checks without them. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #ending = new AbortController()
@@ -82,7 +82,8 @@ export class FolderWatch {
     this.#watcher?.close()
     this.#watcher = null
     const code = systemCodeOf(error) ?? ''
-    const why = WORDS[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
+    const why =
+      WATCH_FAILURES[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
     this.#note = `All files are looked at every ${this.#options.pollMs / 1000} s: ${why}`
     this.#pollLater()
   }

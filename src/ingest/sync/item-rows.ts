@@ -1,4 +1,4 @@
-/** What a file or page holds as rows of a knowledge base, each with the id of its document. */
+/** The content of a file or page as rows of a knowledge base, each with its document's id. */
 import type { Row } from '../../core/domain/document.ts'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type {
@@ -80,7 +80,7 @@ async function* rowsOfMember(
 }
 
 /** The fixed columns of a document's row; its own columns are beside them. */
-const OWN_COLUMNS = ['title', 'format', LAYOUT_COLUMN, 'links']
+const ITEM_COLUMNS = ['title', 'format', LAYOUT_COLUMN, 'links']
 
 function rowOfDocument(
   item: { readonly id: string; readonly columns: Row; readonly format: string },
@@ -89,7 +89,7 @@ function rowOfDocument(
 ): Row {
   const { content, title, links } = document
   const own = Object.entries(document.columns).map(([name, value]) => {
-    return [OWN_COLUMNS.includes(name.toLowerCase()) ? `${name}_1` : name, value] as const
+    return [ITEM_COLUMNS.includes(name.toLowerCase()) ? `${name}_1` : name, value] as const
   })
   const asksForLinks = findColumn(mapping.metadataColumns ?? [], 'links') !== undefined
   const columns = {

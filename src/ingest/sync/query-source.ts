@@ -11,7 +11,7 @@ import { rowsOfQuery } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 
-/** Where the greatest value of a column that only grows is remembered: no id of a row begins like this. */
+/** The item that stores the maximum of a growing column: no row id starts like this. */
 export const CURSOR_ITEM = '\u0001cursor'
 
 /**

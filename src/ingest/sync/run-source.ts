@@ -21,7 +21,7 @@ export interface SourceRunRequest {
 /** With its counts, over or cut off. */
 export interface EndedRun {
   readonly run: SyncRun
-  /** What it failed with; null: it did not. */
+  /** Its failure; null: none. */
   readonly error: unknown
 }
 

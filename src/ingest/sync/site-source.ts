@@ -39,7 +39,7 @@ export async function readSite(
   const rows = crawledRows(request, { ...deps, pages: watched }, signal)
   let found = 0
   for await (const row of rows) {
-    const item = idOf(row, task)
+    const item = pageId(row, task)
     const hash = hashOf(row)
     const before = task.known.get(item)
     found += 1
@@ -70,12 +70,12 @@ function crawlOf(parameters: SyncTask['source']['parameters']): CrawlRequest {
 
 const WHOLE_SITE = 100
 
-function idOf(row: Row, { mapping }: SyncTask): string {
+function pageId(row: Row, { mapping }: SyncTask): string {
   const column = mapping.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
   return column === undefined ? '' : textOf(row[column] ?? null)
 }
 
-/** How deep a page lies may change without the page. */
+/** A page's depth may change without the page. */
 const NOT_HASHED = 'crawl_depth'
 
 function hashOf(row: Row): string {
@@ -87,7 +87,7 @@ function hashOf(row: Row): string {
 
 /** Sees what answers: a crawl says only what it found. */
 class WatchedPages implements PageFetcher {
-  /** False: something that was asked for did not answer, and what it links to is not known. */
+  /** False: a request failed, so its links are unknown. */
   isWhole = true
   readonly #task: SyncTask
   readonly #pages: PageFetcher
@@ -191,7 +191,7 @@ function tooMany(start: string, what: string): AppError {
   return new AppError('crawl_failed', `${start} lists more than ${what}`)
 }
 
-/** @throws AppError `crawl_failed` where it does not answer with a sitemap */
+/** @throws AppError `crawl_failed` unless the answer is a sitemap */
 async function sitemapText(
   url: string,
   { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },

@@ -33,7 +33,7 @@ export interface KeeperOptions {
   readonly now: () => number
   readonly run: (request: SourceRunRequest, signal: AbortSignal) => Promise<EndedRun>
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
-  /** Told of a run that could not be begun. */
+  /** Called for a run that could not start. */
   readonly onFailure: (error: unknown) => void
   readonly watching: {
     readonly quietMs: number
@@ -46,7 +46,7 @@ export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
 /** A timer that is set for longer fires at once. */
 const TIMER_MS_MAX = HOUR_MS
-/** After a run that could not be begun. */
+/** After a run that could not start. */
 const AGAIN_MS = 10_000
 
 interface RunRequest {
@@ -60,17 +60,17 @@ const UNNAMED = { item: '', message: '' }
 
 /** Runs sources as jobs. Jobs of one knowledge base come one after the other, so that no two runs of a source overlap. */
 export class SourceKeeper implements SourceKeeping {
-  /** Of jobs of the kind `sync`. One that a crash cut goes on with the run that it began. */
+  /** For jobs of the kind `sync`. After a crash, one continues the run it had started. */
   readonly handler: JobHandler = { run: (work, signal) => this.#work(work, signal) }
   readonly #options: KeeperOptions
-  /** Of each source the job that waits or runs. */
+  /** The waiting or running job of each source. */
   readonly #jobIds = new Map<number, number>()
   /** Running starts. */
   readonly #starting = new Map<number, Promise<Job>>()
   /** Changed while a run of them went on. */
   readonly #again = new Set<number>()
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
-  /** When each was last begun by its schedule. */
+  /** The last scheduled start of each. */
   readonly #begunMs = new Map<number, number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -201,12 +201,7 @@ export class SourceKeeper implements SourceKeeping {
   }
 
   async #runOne(
-    {
-      source,
-      run,
-      isFull,
-      work,
-    }: {
+    given: {
       readonly source: SyncSource
       readonly run: SyncRun
       readonly isFull: boolean
@@ -214,6 +209,7 @@ export class SourceKeeper implements SourceKeeping {
     },
     signal: AbortSignal,
   ): Promise<void> {
+    const { source, run, isFull, work } = given
     const before = progressOf(work.checkpoint)
     const mark = ({ run: now, documents, chunks }: SyncProgressReport) => {
       const { added, changed, unchanged, removed, failed } = now.counts
@@ -233,7 +229,7 @@ export class SourceKeeper implements SourceKeeping {
     const ended = await this.#options.run({ source, run, isFull, report }, signal)
     const { error } = ended
     const isStopped = error instanceof AppError && error.code === 'shutting_down'
-    // It goes on at the next start.
+    // It continues at the next start.
     if (isStopped && signal.aborted) throw error
     const isCancelled = signal.aborted && error !== null
     const finished: SyncRun = {
@@ -244,7 +240,7 @@ export class SourceKeeper implements SourceKeeping {
     }
     await this.#store.saveRun(finished)
     for (const one of finished.errors) work.leaveOut(one)
-    // Those beyond the messages that are kept are counted.
+    // Failures beyond the kept messages are counted.
     const unnamed = finished.counts.failed - finished.errors.length
     for (let i = 0; i < unnamed; i += 1) work.leaveOut(UNNAMED)
     await mark({ ...stored, run: finished })

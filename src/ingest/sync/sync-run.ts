@@ -81,12 +81,7 @@ export class SyncWork implements SyncSink {
   readonly #turns = new SerialQueue()
 
   constructor(
-    {
-      source,
-      run,
-      known,
-      report,
-    }: {
+    given: {
       readonly source: SyncSource
       readonly run: SyncRun
       readonly known: Map<string, SyncItem>
@@ -95,6 +90,7 @@ export class SyncWork implements SyncSink {
     deps: SyncDeps,
     signal: AbortSignal,
   ) {
+    const { source, run, known, report } = given
     this.#source = source
     this.#run = run
     this.#known = known
@@ -113,7 +109,7 @@ export class SyncWork implements SyncSink {
     if (this.#seen.has(known.item)) return
     this.#seen.add(known.item)
     for (const id of known.documentIds) this.#held.add(id)
-    // What the run itself stored before it was cut off.
+    // Stored by the run itself before it was interrupted.
     const isOwn = known.runId === this.#run.id
     this.#counts[isOwn ? known.outcome : 'unchanged'] += 1
     const isSame = known.failure === null && (stamp === undefined || stamp === known.stamp)
@@ -189,7 +185,7 @@ export class SyncWork implements SyncSink {
     this.#pendingChars += chars
   }
 
-  /** What is left to store, and what has vanished. */
+  /** The remaining items to store, and the removed ones. */
   async finish(reach: SyncReach): Promise<void> {
     await this.#inTurn(() => this.#flush())
     const vanished = [...this.#known.values()].filter(({ item }) => {
@@ -227,7 +223,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** Those that no other source has. */
+  /** Documents that no other source has. */
   async #removeDocuments(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const kept = await this.#deps.syncStore.release(this.#source, ids)

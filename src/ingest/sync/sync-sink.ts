@@ -10,14 +10,14 @@ import {
   documentOfRow,
 } from '../sources/document-of-row.ts'
 
-/** What the readers of sources tell about the files, pages or rows that they meet. */
+/** The readers' reports about the files, pages or rows of a source. */
 
 export interface SyncSink {
-  /** It is as it is remembered. @param stamp a new one by which it is known the next time */
+  /** Its state is as remembered. @param stamp a new stamp for recognizing it the next time */
   unchanged(known: SyncItem, stamp?: string | null): void
   /** It holds these rows now; they are read to their end before this resolves. */
   content(content: ItemContent): Promise<void>
-  /** What it holds now is not to be had: what is stored of it stays. */
+  /** Its current content is unavailable: the stored one stays. */
   failed(failure: ItemFailure): void
   /** Something in an item, whose other parts are stored. */
   leaveOut(item: string, message: string): void
@@ -51,12 +51,12 @@ export interface SyncReach {
   readonly cursor?: CellValue
 }
 
-/** Of one run. */
+/** For one run. */
 export interface SyncTask {
   readonly source: SyncSource
   readonly mapping: ColumnMapping
   readonly projectName: string
-  /** What is remembered, by items. */
+  /** The remembered state, by item. */
   readonly known: ReadonlyMap<string, SyncItem>
   readonly sink: SyncSink
 }
@@ -70,7 +70,7 @@ export interface WholeItem {
   readonly stamp: string | null
   readonly rows: readonly IdentifiedRow[]
   readonly chars: number
-  /** What is remembered of it; null: nothing. */
+  /** Its remembered state; null: none. */
   readonly known: SyncItem | null
 }
 
@@ -80,8 +80,8 @@ export interface IdentifiedRow {
 }
 
 /**
- * The row with the id of its document; null where it has no content, and so no document.
- * @throws AppError `insert_failed` where it lacks a content column
+ * The row with its document's id; null without content, and so without a document.
+ * @throws AppError `insert_failed` if a content column is missing
  */
 export async function identified(
   row: Row,
@@ -96,7 +96,7 @@ export async function identified(
   return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
 }
 
-/** Of what an item had what it does not have any more. */
+/** Document ids that an item no longer has. */
 export function staleIds(items: readonly WholeItem[]): readonly string[] {
   return items.flatMap(({ known, rows }) => {
     const own = new Set(rows.map(({ documentId }) => documentId))

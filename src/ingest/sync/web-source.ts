@@ -25,12 +25,6 @@ export interface WebDeps {
   reader(): DocumentReading
 }
 
-/** By what a page or file is known to be unchanged. */
-interface WebStamp extends Validators {
-  /** As a sitemap says it. */
-  readonly lastmod: string | null
-}
-
 /** One file or page by its address. It must answer. */
 export async function readAddress(
   task: SyncTask,
@@ -52,17 +46,14 @@ export class AddressReader {
   readonly #deps: WebDeps
 
   constructor(
-    {
-      task,
-      robots,
-      reader,
-    }: {
+    given: {
       readonly task: SyncTask
       readonly robots: Robots
       readonly reader: DocumentReading
     },
     deps: WebDeps,
   ) {
+    const { task, robots, reader } = given
     this.#task = task
     this.#robots = robots
     this.#reader = reader
@@ -151,7 +142,12 @@ function headersIn(headers: unknown): Readonly<Record<string, string>> {
 }
 
 /** null: nothing is known. */
-function stampOf(stamp: string | null | undefined): WebStamp | null {
+function stampOf(stamp: string | null | undefined):
+  | (Validators & {
+      /** As a sitemap says it. */
+      readonly lastmod: string | null
+    })
+  | null {
   if (stamp === null || stamp === undefined) return null
   try {
     const read: unknown = JSON.parse(stamp)
@@ -169,7 +165,7 @@ function stampOf(stamp: string | null | undefined): WebStamp | null {
 /** Answers that say that a page is not there any more. */
 const GONE = /answered (?:404|410)$/
 
-/** What became of one page of many: true where it may be there all the same. */
+/** Handles one failed page of many: true if it may still exist. */
 export function missPage(task: SyncTask, url: string, error: unknown): void {
   if (!isOfPage(error)) throw error
   if (GONE.test(error.message)) {

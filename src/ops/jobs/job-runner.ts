@@ -39,16 +39,16 @@ const END_MS = 10_000
 
 const OVERDUE = 'It was told to end and has not ended yet'
 
-/** Jobs beyond the places for them, that began as requests which were waited for. */
+/** Extra jobs that started as waited-for requests. */
 const BESIDE_MAX = 100
 
 interface Running {
   readonly stopping: AbortController
   readonly ended: Promise<void>
   readonly lane: string | null
-  /** It takes none of the places for jobs: it began as a request that was waited for. */
+  /** It takes no job slot: it started as a waited-for request. */
   readonly isBeside: boolean
-  /** It was told to end, and takes long. */
+  /** Cancelled, but still running. */
   isOverdue: boolean
 }
 
@@ -87,7 +87,7 @@ export class JobRunner implements Jobs {
     this.#handlers.set(kind, handler)
   }
 
-  /** Begins: jobs that the last process did not finish go on. */
+  /** Starts: unfinished jobs of the last process continue. */
   open(): void {
     if (this.#state !== 'waiting') return
     this.#state = 'open'
@@ -199,8 +199,8 @@ export class JobRunner implements Jobs {
   }
 
   /**
-   * Lets each running job get to its next mark, for `graceMs`, then aborts it. All of them go on at the next start. Resolves
-   * when they have ended.
+   * Lets each running job reach its next mark, for `graceMs`, then aborts it. All of them continue at the next start.
+   * Resolves when they have ended.
    */
   async close(graceMs = 0): Promise<void> {
     if (this.#state === 'closed') return
@@ -268,7 +268,7 @@ export class JobRunner implements Jobs {
     throw new AppError('too_busy', `${limit}: try again when some are over`)
   }
 
-  /** Places in which a job could begin at once. */
+  /** Slots in which a job could start at once. */
   #freePlaces(): number {
     const taken = [...this.#running.values()].filter(({ isBeside }) => !isBeside).length
     return Math.max(0, this.#options.runningMax - taken)

@@ -22,7 +22,7 @@ export interface JobLogEntry {
 export interface JobRunsOptions {
   readonly store: JobStore
   readonly handlers: ReadonlyMap<JobKind, JobHandler>
-  /** Of those at work. */
+  /** For running ones. */
   readonly paces: Map<number, JobPace>
   readonly shown: (id: number) => Job
   readonly log: (entry: JobLogEntry) => void
@@ -85,7 +85,7 @@ export class JobRuns {
   ): Promise<void> {
     const { store, shown, onFailure } = this.#options
     if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
-      // It goes on at the next start, which is not one after a crash.
+      // It continues at the next start, which is not one after a crash.
       await store.change(id, { state: 'queued' })
       return
     }
@@ -147,7 +147,7 @@ function errorCode(error: unknown): string | null {
 
 /** How far back the rate looks. */
 const WINDOW_MS = 30_000
-/** Before that nothing is said. */
+/** Before that there is no rate. */
 const SHORTEST_MS = 500
 
 interface Sample {
@@ -171,7 +171,7 @@ export class JobPace {
       return
     }
     const recent = this.#samples.filter(({ atMs }, index) => {
-      // One from before the window is where it begins.
+      // One sample from before the window is its start.
       const next = this.#samples[index + 1]
       return atMs >= nowMs - WINDOW_MS || (next !== undefined && next.atMs >= nowMs - WINDOW_MS)
     })

@@ -9,12 +9,12 @@ const MS_PER_WATCHER = 0.1
 
 const WATCHERS_MAX = 10_000
 
-/** Those who watch one job. */
+/** The watchers of one job. */
 interface Watched {
   readonly waiting: Set<() => void>
   count: number
   timer: ReturnType<typeof setTimeout> | null
-  /** Of changes that were shown. */
+  /** The number of changes shown. */
   version: number
 }
 

@@ -32,7 +32,7 @@ const LONGEST_MS = HOUR_MS
 /** Until a run that is due is looked at again. */
 const BUSY_MS = 1000
 
-/** What a job of the kind `schedule` is to do. */
+/** The request of a job of the kind `schedule`. */
 interface RunRequest {
   readonly scheduleId: number
   readonly dueAt: string
@@ -41,7 +41,7 @@ interface RunRequest {
 /** Starts a job whenever a schedule is due. Runs of one schedule never overlap; those that were missed are one run. */
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
-  /** Those whose next run is being made. */
+  /** Schedules whose next run is being made. */
   readonly #active = new Set<number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -129,7 +129,7 @@ export class Scheduler implements Schedules, JobHandler {
     } catch (error) {
       const reason: unknown = signal.aborted ? signal.reason : error
       const { code, message } = toAppError(reason)
-      // It goes on at the next start.
+      // It continues at the next start.
       if (code !== 'shutting_down') {
         const state = signal.aborted ? 'cancelled' : 'failed'
         await store.addRun({ ...run, endedAt: endedAt(), state, error: message })
@@ -161,7 +161,7 @@ export class Scheduler implements Schedules, JobHandler {
         nextMs = Math.min(nextMs, dueMs)
         continue
       }
-      // What a crash has cut goes on as the job that it is; until the one before is over the run that is due waits.
+      // An interrupted run continues as its job; until that is over, the due run waits.
       const isBusy = this.#active.has(id) || (lastJobId !== null && !this.#isOver(lastJobId))
       if (isBusy) nextMs = Math.min(nextMs, now + BUSY_MS)
       else void this.#begin(schedule, nextRunAt)

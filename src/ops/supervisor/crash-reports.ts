@@ -5,14 +5,20 @@ import type { LastRestart, RestartState } from '../../core/domain/server-state.t
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Restarts } from './restart-policy.ts'
-import { hashOf, type RunningNote, RunningTable, readRunning, requestsOf } from './running-table.ts'
+import {
+  type RunningNote,
+  RunningTable,
+  readRunning,
+  requestsOf,
+  statementHash,
+} from './running-table.ts'
 
 const FILE_NAME = 'eider.crash.json'
 const STUCK = 'not stopped'
-/** Of one crash: a server has fewer places for statements. */
+/** Per crash: a server has fewer statement slots. */
 const SUSPECTS_MAX = 256
 
-/** What is known of the last crash, in the folder: it outlives the next ones, and a supervisor. */
+/** The record of the last crash, in the folder: it outlives later ones, and the supervisor. */
 interface CrashFile {
   readonly at: number
   readonly reason: string
@@ -40,7 +46,7 @@ export interface CrashReportOptions {
  * one that had it before.
  */
 export class CrashReports implements RunningWork {
-  /** What the last process left, when it did not end in order: for the log. */
+  /** The remains of the last process, if it ended abnormally: for the log. */
   readonly found: LastRestart | null
   readonly #table: RunningTable
   readonly #suspects: Map<string, Suspect>
@@ -73,7 +79,7 @@ export class CrashReports implements RunningWork {
   refuseSuspect(sql: string): void {
     // Hardly ever is there one, and then a statement is worth a hash.
     if (this.#suspects.size === 0) return
-    const suspect = this.#suspects.get(hashOf(sql)?.toString(16) ?? '')
+    const suspect = this.#suspects.get(statementHash(sql)?.toString(16) ?? '')
     if (suspect === undefined) return
     const untilMs = suspect.at + this.#options.refuseMs
     if (this.#options.now() >= untilMs) return
@@ -90,7 +96,7 @@ export class CrashReports implements RunningWork {
 
   /** A statement that DuckDB does not stop, so that this process is replaced. */
   noteStuck(sql: string): void {
-    const hash = hashOf(sql)?.toString(16)
+    const hash = statementHash(sql)?.toString(16)
     if (hash === undefined) return
     const { directory, refuseMs, now } = this.#options
     const at = now()
@@ -140,7 +146,7 @@ function suspectsAmong(
   return [...new Set(blamed.map(({ hash }) => hash))]
 }
 
-/** What is shown of a crash. */
+/** The public description of a crash. */
 function lastRestartOf({
   at,
   reason,

@@ -67,16 +67,14 @@ export class RestartPolicy {
 /** How often this server was started again, and why the last time: the supervisor hands it to the new process. */
 export interface Restarts {
   readonly count: number
-  readonly last: RestartCause | null
-}
-
-export interface RestartCause {
-  /** Milliseconds since 1970, when the process before this one ended. */
-  readonly at: number
-  /** `SIGSEGV`, `exit code 134` or `planned`. */
-  readonly reason: string
-  /** It was asked for, and everything had been drained. */
-  readonly isPlanned: boolean
+  readonly last: {
+    /** Milliseconds since 1970, when the process before this one ended. */
+    readonly at: number
+    /** `SIGSEGV`, `exit code 134` or `planned`. */
+    readonly reason: string
+    /** Requested, with everything drained. */
+    readonly isPlanned: boolean
+  } | null
 }
 
 export const NO_RESTARTS: Restarts = { count: 0, last: null }
@@ -88,7 +86,7 @@ export function environmentOf(restarts: Restarts): Readonly<Record<string, strin
   return { [NAME]: JSON.stringify(restarts) }
 }
 
-/** What the supervisor wrote there; of this process alone it says nothing. */
+/** The supervisor's record; this process alone has none. */
 export function restartsFrom(environment: Readonly<Record<string, string | undefined>>): Restarts {
   const text = environment[NAME]
   // The supervisor is the only one who writes it, and it is this same program.

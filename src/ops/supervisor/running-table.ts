@@ -43,7 +43,7 @@ export interface RunningNote {
   readonly what: string
   /** Its first characters, without values. */
   readonly statement: string | null
-  /** Of a SELECT: the same for statements that differ in values only. */
+  /** For a SELECT: the same for statements that differ only in values. */
   readonly hash: string | null
   /** One like it had run before in that process, and had ended. */
   readonly hasEndedBefore: boolean
@@ -79,7 +79,7 @@ export class RunningTable {
     let hash: bigint | null = null
     return {
       statement: (sql) => {
-        hash = hashOf(sql)
+        hash = statementHash(sql)
         this.#note(at, notedText(sql), hash)
       },
       end: () => {
@@ -124,7 +124,7 @@ export function readRunning(directory: string): readonly RunningNote[] | null {
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-/** What is shown of it. */
+/** Its public part. */
 export function requestsOf(notes: readonly RunningNote[]): readonly RunningRequest[] {
   return notes.map(({ startedAt, what, statement }) => ({
     since: timestampOfMillis(startedAt),
@@ -168,19 +168,19 @@ function viewOf(bytes: Uint8Array): DataView {
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
 /** What follows may hold a key. */
 const OPTIONS = /\busing\s+\w+\s*=.*$/is
-/** A statement begins within this many characters. */
+/** A statement starts within this many characters. */
 const HEAD_CHARS = 4000
 
-/** Of a SELECT, the only kind that is refused after a crash; null for other statements. */
-export function hashOf(sql: string): bigint | null {
-  return isQuery(sql) ? BigInt(Bun.hash(shapeOf(sql))) : null
+/** For a SELECT, the only kind refused after a crash; null for other statements. */
+export function statementHash(sql: string): bigint | null {
+  return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }
 
 /** What has no say in what a statement does: values, comments, white space. Names in quotes stay. */
 const VARYING =
   /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
 
-function shapeOf(sql: string): string {
+function statementShape(sql: string): string {
   const shape = sql.replace(VARYING, (found) => {
     if (found.startsWith('"')) return found
     return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'

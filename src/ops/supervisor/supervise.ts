@@ -8,22 +8,7 @@ import {
   type ServerExit,
 } from './restart-policy.ts'
 
-export interface SuperviseOptions {
-  /**
-   * Starts the server's process, which calls `onReady` as soon as it takes requests, and `onReplace` when it has closed the
-   * data folder and the next one may start beside it.
-   */
-  readonly start: (restarts: Restarts, calls: ServerCalls) => ServerProcess
-  /** Told when the server ended and is going to be started again. */
-  readonly onCrash: (crash: Crash) => void
-}
-
-export interface ServerCalls {
-  readonly onReady: () => void
-  readonly onReplace: () => void
-}
-
-/** What a server that is being replaced hears of the next one. */
+/** Messages to a server being replaced about its successor. */
 export type SuccessorMessage = 'ready' | 'failed'
 
 export interface ServerProcess {
@@ -50,7 +35,19 @@ export interface Crash {
  * Runs the server as a child, and again after a crash, until it ends normally or is stopped. Returns the exit code. This
  * process holds nothing and does nothing else: everything that could crash it is in the child.
  */
-export async function supervise({ start, onCrash }: SuperviseOptions): Promise<number> {
+export async function supervise(given: {
+  /**
+   * Starts the server's process, which calls `onReady` once it takes requests, and `onReplace` when it has closed the data
+   * folder and its successor may start.
+   */
+  readonly start: (
+    restarts: Restarts,
+    calls: { readonly onReady: () => void; readonly onReplace: () => void },
+  ) => ServerProcess
+  /** Told when the server ended and is going to be started again. */
+  readonly onCrash: (crash: Crash) => void
+}): Promise<number> {
+  const { start, onCrash } = given
   const policy = new RestartPolicy()
   const stop = new StopRequest()
   let restarts = NO_RESTARTS
@@ -141,12 +138,12 @@ class StopRequest {
   }
 }
 
-/** Those that ask for a stop. After `nohup`, the end of the terminal does not. */
+/** The signals that ask for a stop. After `nohup`, closing the terminal does not. */
 export function stopSignals(): readonly NodeJS.Signals[] {
   return isHangupIgnored() ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
 }
 
-/** Whether this process was started so; where the system does not tell, a process without a terminal was. */
+/** Whether this process was started with `nohup`; if the system does not say, a process without a terminal was. */
 function isHangupIgnored(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]

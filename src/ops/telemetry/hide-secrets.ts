@@ -25,7 +25,7 @@ function knownPattern(secrets: readonly string[]): RegExp | null {
       .add(encodeURIComponent(secret.toWellFormed()))
   }
   if (forms.size === 0) return null
-  // The longest first: one secret may be the beginning of another.
+  // The longest first: one secret may be a prefix of another.
   const patterns = [...forms].sort((one, other) => other.length - one.length).map(escapedPattern)
   return new RegExp(patterns.join('|'), 'gi')
 }

@@ -8,7 +8,7 @@ export interface LogStyle {
   readonly hasColours: boolean
 }
 
-/** Of the log on standard output: a supervisor and its server share it, so both find the same. */
+/** For the log on standard output: a supervisor and its server share it, so both get the same style. */
 export function logStyleOf(
   { logFormat }: { readonly logFormat: 'auto' | 'json' | 'text' },
   environment: Readonly<Record<string, string | undefined>>,
@@ -53,7 +53,7 @@ type Paint = (text: string, colour: keyof typeof COLOUR_CODES) => string
  * @param hasColours only where a terminal shows them
  */
 export function logText(json: string, hasColours: boolean): string {
-  const { level, time, msg, ...fields } = fieldsOf(json)
+  const { level, time, msg, ...fields } = fieldsText(json)
   const paint: Paint = (text, colour) => {
     return hasColours ? `\u001b[${COLOUR_CODES[colour]}m${text}\u001b[0m` : text
   }
@@ -65,7 +65,7 @@ export function logText(json: string, hasColours: boolean): string {
 }
 
 /** Only what our own logger wrote comes here. */
-function fieldsOf(json: string): Fields {
+function fieldsText(json: string): Fields {
   try {
     return JSON.parse(json)
   } catch {
@@ -100,7 +100,7 @@ function requestLine(
   return `${what}${who}  ${paint(withoutControls(String(requestId)), 'dim')}`
 }
 
-/** The stack begins with the message; each cause has lines of its own. */
+/** The stack starts with the message; each cause has separate lines. */
 function failureText({ requestId, message, stack, causes }: Fields): string {
   const lines = [
     String(stack ?? message),
@@ -141,7 +141,7 @@ function listOrEmpty(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** What came from outside moves no cursor, turns no text round and begins no line. */
+/** Text from outside cannot move the cursor, reverse text or start a line. */
 function withoutControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
   return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (sign) => {

@@ -1,4 +1,5 @@
 /** The counters of the running server: plain numbers, which cost next to nothing until they are read. */
+import type { MetricName } from './metric-list.ts'
 
 /** Seconds. From an answer out of memory to one that takes minutes. */
 const SECONDS = [
@@ -16,15 +17,17 @@ export interface Sample {
 }
 
 /** A number for each combination of labels, which only grows. */
-export class CountedBy<Name extends string> {
-  readonly #names: readonly Name[]
+class CountedBy {
+  readonly metric: MetricName
+  readonly #names: readonly string[]
   readonly #counts = new Map<string, { readonly labels: Labels; value: number }>()
 
-  constructor(...names: readonly Name[]) {
+  constructor(metric: MetricName, ...names: readonly string[]) {
+    this.metric = metric
     this.#names = names
   }
 
-  /** @param values one for each name, none of them of a caller's choice */
+  /** @param values one per label, none chosen by a caller */
   add(amount: number, ...values: readonly string[]): void {
     const key = values.join('\n')
     const known = this.#counts.get(key)
@@ -38,19 +41,18 @@ export class CountedBy<Name extends string> {
   }
 }
 
-interface Durations {
-  readonly labels: Labels
-  /** Of each bucket alone; the last one is for what is longer than all. */
-  readonly counts: number[]
-  sum: number
-}
-
 /** How long something took, in buckets, for each combination of labels. */
-export class DurationsBy<Name extends string> {
-  readonly #names: readonly Name[]
-  readonly #durations = new Map<string, Durations>()
+class DurationsBy {
+  readonly metric: MetricName
+  readonly #names: readonly string[]
+  /** `counts` of each bucket alone; the last one is for what is longer than all. */
+  readonly #durations = new Map<
+    string,
+    { readonly labels: Labels; readonly counts: number[]; sum: number }
+  >()
 
-  constructor(...names: readonly Name[]) {
+  constructor(metric: MetricName, ...names: readonly string[]) {
+    this.metric = metric
     this.#names = names
   }
 
@@ -69,18 +71,18 @@ export class DurationsBy<Name extends string> {
     known.sum += seconds
   }
 
-  samples(name: string): readonly Sample[] {
+  samples(): readonly Sample[] {
     return [...this.#durations.values()].flatMap(({ labels, counts, sum }) => {
       let total = 0
       const buckets = counts.map((count, index) => {
         total += count
         const le = String(SECONDS[index] ?? '+Inf')
-        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: total }
+        return { metricName: `${this.metric}_bucket`, labels: { le, ...labels }, value: total }
       })
       return [
         ...buckets,
-        { metricName: `${name}_sum`, labels, value: sum },
-        { metricName: `${name}_count`, labels, value: total },
+        { metricName: `${this.metric}_sum`, labels, value: sum },
+        { metricName: `${this.metric}_count`, labels, value: total },
       ]
     })
   }
@@ -92,22 +94,36 @@ function labelsOf(names: readonly string[], values: readonly string[]): Labels {
 
 /** All counters. Labels come from closed lists: none is a name chosen by a user. */
 export class Measurements {
-  readonly requests = new CountedBy('method', 'route', 'status')
-  readonly requestDurations = new DurationsBy('method', 'route')
-  readonly requestErrors = new CountedBy('status')
-  readonly statements = new CountedBy('kind', 'outcome')
-  readonly statementDurations = new DurationsBy('kind')
-  readonly statementFailures = new CountedBy('code')
-  readonly searches = new CountedBy('kind', 'access')
-  readonly embeddingTexts = new CountedBy('provider')
-  readonly embeddings = new CountedBy('provider', 'outcome')
-  readonly embeddingDurations = new DurationsBy('provider')
-  readonly questions = new CountedBy('provider', 'purpose', 'outcome')
-  readonly questionDurations = new DurationsBy('provider')
-  readonly questionFailures = new CountedBy('code')
-  readonly toolCalls = new CountedBy('provider')
-  readonly tokens = new CountedBy('provider', 'direction')
-  readonly cost = new CountedBy('provider')
-  readonly jobs = new CountedBy('kind', 'state')
-  readonly eventLoopLag = new DurationsBy<never>()
+  readonly requests = new CountedBy('eider_http_requests_total', 'method', 'route', 'status')
+  readonly requestDurations = new DurationsBy(
+    'eider_http_request_duration_seconds',
+    'method',
+    'route',
+  )
+  readonly requestErrors = new CountedBy('eider_http_errors_total', 'status')
+  readonly statements = new CountedBy('eider_statements_total', 'kind', 'outcome')
+  readonly statementDurations = new DurationsBy('eider_statement_duration_seconds', 'kind')
+  readonly statementFailures = new CountedBy('eider_statement_failures_total', 'code')
+  readonly searches = new CountedBy('eider_searches_total', 'kind', 'access')
+  readonly embeddingTexts = new CountedBy('eider_embedding_texts_total', 'provider')
+  readonly embeddings = new CountedBy('eider_embedding_batches_total', 'provider', 'outcome')
+  readonly embeddingDurations = new DurationsBy('eider_embedding_duration_seconds', 'provider')
+  readonly questions = new CountedBy(
+    'eider_agent_questions_total',
+    'provider',
+    'purpose',
+    'outcome',
+  )
+  readonly questionDurations = new DurationsBy('eider_agent_question_duration_seconds', 'provider')
+  readonly questionFailures = new CountedBy('eider_agent_failures_total', 'code')
+  readonly toolCalls = new CountedBy('eider_agent_tool_calls_total', 'provider')
+  readonly tokens = new CountedBy('eider_agent_tokens_total', 'provider', 'direction')
+  readonly cost = new CountedBy('eider_agent_cost_total', 'provider')
+  readonly jobs = new CountedBy('eider_jobs_finished_total', 'kind', 'state')
+  readonly eventLoopLag = new DurationsBy('eider_event_loop_lag_seconds')
+
+  samples(): Partial<Record<MetricName, readonly Sample[]>> {
+    const counted: readonly (CountedBy | DurationsBy)[] = Object.values(this)
+    return Object.fromEntries(counted.map((one) => [one.metric, one.samples()]))
+  }
 }

@@ -5,7 +5,7 @@ import type { ServerState } from '../../core/domain/server-state.ts'
 import type { Labels, Measurements, Sample } from './measurements.ts'
 import { METRICS, type MetricName } from './metric-list.ts'
 
-/** What is asked of the other rooms at each scrape. */
+/** The values read from other folders at each scrape. */
 export interface Sources {
   readonly version: string
   readonly state: () => ServerState
@@ -47,9 +47,11 @@ export class MetricsPage {
     const found = await this.#samples()
     for (const [name, { type, help }] of Object.entries(METRICS)) {
       // `Object.entries` widens the names to strings.
-      const values = found[name as MetricName]
+      const values = found[name as MetricName] ?? []
+      // OpenMetrics takes the `_total` off the name of a counter: the library changes it here.
+      const metric = { name, get: async () => ({ name: metric.name, help, type, values }), type }
       // The library's own classes count by themselves; it formats anything that answers `get`.
-      registry.registerMetric(new Exposed({ name, help, type, values }) as never)
+      registry.registerMetric(metric as never)
     }
     return { contentType: registry.contentType, text: await registry.metrics() }
   }
@@ -64,11 +66,11 @@ export class MetricsPage {
     this.#dueMs = nowMs + LAG_EVERY_MS
   }
 
-  async #samples(): Promise<Readonly<Record<MetricName, readonly Sample[]>>> {
+  async #samples(): Promise<Partial<Record<MetricName, readonly Sample[]>>> {
     const { objects, jobs, questions, backupBytes, memory } = this.#sources
     const [ofMemory, ofBackups] = await Promise.all([memory(), backupBytes()])
     return {
-      ...countedSamples(this.#measurements),
+      ...this.#measurements.samples(),
       ...stateSamples(this.#sources.state(), ofBackups),
       ...processSamples(),
       process_start_time_seconds: one(this.#startSeconds),
@@ -87,76 +89,6 @@ export class MetricsPage {
   }
 }
 
-/** As the library wants it: OpenMetrics takes the `_total` off the name of a counter. */
-class Exposed {
-  name: string
-  readonly help: string
-  readonly type: string
-  readonly #values: readonly Sample[]
-
-  constructor({
-    name,
-    help,
-    type,
-    values,
-  }: {
-    readonly name: string
-    readonly help: string
-    readonly type: string
-    readonly values: readonly Sample[]
-  }) {
-    this.name = name
-    this.help = help
-    this.type = type
-    this.#values = values
-  }
-
-  async get() {
-    return { name: this.name, help: this.help, type: this.type, values: this.#values }
-  }
-}
-
-type Counted = Exclude<MetricName, keyof ReturnType<typeof stateSamples> | OfMoment>
-type OfMoment =
-  | keyof ReturnType<typeof processSamples>
-  | 'process_start_time_seconds'
-  | 'eider_build_info'
-  | 'eider_memory_bytes'
-  | 'eider_objects'
-  | 'eider_jobs'
-  | 'eider_agent_questions_in_progress'
-
-function countedSamples(of: Measurements): Readonly<Record<Counted, readonly Sample[]>> {
-  return {
-    eider_http_requests_total: of.requests.samples(),
-    eider_http_request_duration_seconds: of.requestDurations.samples(
-      'eider_http_request_duration_seconds',
-    ),
-    eider_http_errors_total: of.requestErrors.samples(),
-    eider_statements_total: of.statements.samples(),
-    eider_statement_duration_seconds: of.statementDurations.samples(
-      'eider_statement_duration_seconds',
-    ),
-    eider_statement_failures_total: of.statementFailures.samples(),
-    eider_searches_total: of.searches.samples(),
-    eider_embedding_texts_total: of.embeddingTexts.samples(),
-    eider_embedding_batches_total: of.embeddings.samples(),
-    eider_embedding_duration_seconds: of.embeddingDurations.samples(
-      'eider_embedding_duration_seconds',
-    ),
-    eider_agent_questions_total: of.questions.samples(),
-    eider_agent_question_duration_seconds: of.questionDurations.samples(
-      'eider_agent_question_duration_seconds',
-    ),
-    eider_agent_failures_total: of.questionFailures.samples(),
-    eider_agent_tool_calls_total: of.toolCalls.samples(),
-    eider_agent_tokens_total: of.tokens.samples(),
-    eider_agent_cost_total: of.cost.samples(),
-    eider_jobs_finished_total: of.jobs.samples(),
-    eider_event_loop_lag_seconds: of.eventLoopLag.samples('eider_event_loop_lag_seconds'),
-  }
-}
-
 function stateSamples(state: ServerState, backupBytes: number) {
   const { statements, restarts, disk, memory } = state
   const { running, waiting, parked, abandoned } = statements
@@ -168,7 +100,7 @@ function stateSamples(state: ServerState, backupBytes: number) {
       abandoned: abandoned.length,
     }),
     eider_statements_stopped_for_memory_total: one(memory.interrupted),
-    eider_memory_limit_bytes: limitOf(memory),
+    eider_memory_limit_bytes: memoryLimit(memory),
     eider_storage_bytes: by('part', {
       database: disk.data,
       log: disk.log,
@@ -183,7 +115,7 @@ function stateSamples(state: ServerState, backupBytes: number) {
 }
 
 /** As resident memory, which it is compared with: what the process has, and what it may still take. */
-function limitOf({ rss, data, limit }: ServerState['memory']) {
+function memoryLimit({ rss, data, limit }: ServerState['memory']) {
   return limit === null || data === null ? [] : one(rss + Math.max(0, limit - data))
 }
 
@@ -218,7 +150,7 @@ function openFiles(): readonly Sample[] {
 
 const PAGE_BYTES = 4096
 
-/** Of the processes that read files for this one; Linux says. */
+/** For the processes that read files for this one; known on Linux only. */
 function childMemory(): Readonly<Record<string, number>> {
   try {
     const text = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')

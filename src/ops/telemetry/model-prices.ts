@@ -7,7 +7,7 @@ export interface ModelPrice {
   readonly pattern: string
   readonly input: number
   readonly output: number
-  /** Of input that the provider had kept from before. */
+  /** For cached input. */
   readonly cached: number
 }
 

@@ -1,4 +1,4 @@
-/** Runs as spans of OpenTelemetry, by its conventions for generative AI, to a collector. Loaded only where there is one. */
+/** Runs as OpenTelemetry spans, by its conventions for generative AI, sent to a collector. Loaded only if one is configured. */
 import {
   type Attributes,
   type Context,
@@ -27,7 +27,7 @@ import type {
 import type { RunSink } from '../../core/domain/ports/conversation-ports.ts'
 
 export interface OtlpOptions {
-  /** Of the traces, whole. */
+  /** For traces, complete. */
   readonly url: string
   readonly protocol: 'http/json' | 'http/protobuf'
   readonly headers: Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export class OtlpSpans implements RunSink {
   readonly #provider: BasicTracerProvider
   readonly #tracer: Tracer
   readonly #options: OtlpOptions
-  /** Of the run whose spans are made: without a parent, its id is that of the trace. */
+  /** The run whose spans are being made: without a parent, its id is the trace's. */
   #runId = ''
 
   constructor(options: OtlpOptions) {
@@ -93,7 +93,7 @@ export class OtlpSpans implements RunSink {
     root.end(run.endedAtMs)
   }
 
-  /** What is left is sent, for a moment. */
+  /** The remaining spans are sent, within a moment. */
   async close(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, CLOSE_MS)
@@ -171,7 +171,7 @@ export class OtlpSpans implements RunSink {
   }
 }
 
-/** As the conventions name them, where they have a name of their own. */
+/** The conventions' names, if they differ. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   gemini: 'gcp.gemini',
   google: 'gcp.gemini',

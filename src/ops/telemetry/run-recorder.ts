@@ -20,7 +20,7 @@ export interface RunRecorderOptions {
   readonly now: () => number
 }
 
-/** Of each text that is kept. */
+/** For each recorded text. */
 const RECORDED_CHARS_MAX = {
   question: 8_000,
   answer: 32_000,
@@ -31,7 +31,7 @@ const RECORDED_CHARS_MAX = {
   quote: 2_000,
 }
 
-/** Of one run; what comes after them is counted in a warning. */
+/** Per run; later entries are counted in a warning. */
 const ENTRIES_MAX = 100
 
 /** Collects what happens in a run, and hands it on when it is over: bounded, without secrets, with what it cost. */
@@ -65,12 +65,7 @@ export class RunRecorder implements RunTraces {
   }
 
   #finished(
-    {
-      start,
-      startedAtMs,
-      turns,
-      steps,
-    }: {
+    given: {
       readonly start: RunStart
       readonly startedAtMs: number
       readonly turns: readonly ModelTurn[]
@@ -78,6 +73,7 @@ export class RunRecorder implements RunTraces {
     },
     end: RunEnd,
   ): FinishedRun {
+    const { start, startedAtMs, turns, steps } = given
     const { prices, secrets, now } = this.#options
     const { model, ...known } = start
     const hide = hideSecrets([...secretsOfModel(model), ...secrets()])

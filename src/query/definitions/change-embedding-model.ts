@@ -18,7 +18,7 @@ import { INVALID_KNOWLEDGE_BASE, mergedFields, modelRefOf, refuseOptions } from 
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
-  /** Of a model that could not be reached. */
+  /** For a model that could not be reached. */
   readonly warnings: readonly string[]
 }
 

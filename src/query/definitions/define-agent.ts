@@ -79,7 +79,7 @@ export async function modelToTry(sent: Fields, deps: CatalogDeps): Promise<Model
 
 /**
  * Changes only the fields that were sent; `""` and `{}` clear theirs, as null does for a limit in `params`.
- * @param check sees the agent as it is stored just before; nothing changes where it throws
+ * @param check sees the stored agent just before the change; if it throws, nothing changes
  * @throws AppError `agent_exists`, `invalid_agent`
  */
 export async function alterAgent(
@@ -134,7 +134,7 @@ function authored(
   return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
 }
 
-/** A pattern for names of namespaces would take in those that are made later. @throws AppError `forbidden` */
+/** A pattern for namespaces would include later ones. @throws AppError `forbidden` */
 function requirePattern(author: Principal, pattern: string): void {
   const [namespace = ''] = pattern.split('.')
   if (mayName(author, namespace) && !/[*?[\]{}]/.test(namespace)) return
@@ -212,7 +212,7 @@ function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   throw new AppError(INVALID_AGENT, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
 }
 
-/** Existing clients may send a model's name alone: vendors' own names tell theirs. */
+/** Existing clients may send only a model's name, which reveals its vendor. */
 const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^claude/i, 'anthropic'],
   [/^(gpt-|o\d|chatgpt)/i, 'openai'],

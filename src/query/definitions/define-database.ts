@@ -31,6 +31,8 @@ import { FieldReader, type Fields } from './fields.ts'
 
 /** For a connection that a client waits for. */
 const CHECK_MS = 10_000
+/** For CREATE DATABASE, which stores the database even if this fails. */
+export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {
   readonly name: string
@@ -55,7 +57,7 @@ export async function createDatabase(
   return created
 }
 
-/** What it would be, for a check before it is stored. @throws AppError as `createDatabase` for its definition */
+/** The unsaved database, for a check. @throws AppError as `createDatabase` for its definition */
 export function databaseDraft({ name, engine, parameters }: DatabaseDefinition): DataSourceDraft {
   checkedName('database', name)
   checkReserved(name)
@@ -103,8 +105,8 @@ function databaseChanges(
 }
 
 /**
- * A stored secret goes only where it was given for: who may alter a database need not know its password, and must not learn
- * it by naming a server of their own.
+ * A stored secret goes only to its own server: a user who may alter a database need not know its password, and must not
+ * learn it by naming another server.
  */
 function refuseToSendSecretsElsewhere(
   { engine, parameters: stored }: DataSource,
@@ -136,7 +138,7 @@ function namedParameters(engine: DataSourceEngine, sent: Fields): Fields {
 }
 
 /**
- * What is stored in knowledge bases, tables and files stays.
+ * Data copied into knowledge bases, tables and files stays.
  * @throws AppError `database_in_use` naming what reads it by itself, `database_not_found`
  */
 export async function dropDatabase(source: DataSource, deps: DatabaseDeps): Promise<void> {
@@ -160,9 +162,10 @@ export async function checkDatabase(
   source: DataSource,
   deps: DatabaseDeps,
   signal: AbortSignal,
+  timeoutMs = CHECK_MS,
 ): Promise<DatabaseCheck> {
   const deadline = startDeadline({
-    timeoutMs: CHECK_MS,
+    timeoutMs,
     signals: [signal],
     timeoutError: (ms) => {
       const message = `Database ${source.name} did not answer within ${ms / 1000} s`
@@ -244,7 +247,7 @@ interface Bounds {
   readonly max: number
 }
 
-/** The options of each type, beside the metric. */
+/** The options of each type, besides the metric. */
 const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
   exact: {},
   ivf: {
@@ -270,11 +273,14 @@ export async function createVectorIndex(
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<void> {
-  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: vectorIndexOf(sent) })
+  const vectorIndex = vectorIndexOf(sent)
+  await deps.storages.index(kb, vectorIndex)
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex })
 }
 
 /** Eider chooses again. @throws AppError `knowledge_base_not_found` */
 export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.storages.index(kb, null)
   await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
 }
 
@@ -310,7 +316,7 @@ function indexType(text: string | undefined, sent: Fields): VectorIndexType | nu
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
-  // `ivf_file` is what an existing client calls lists that lie in a file.
+  // An existing client calls lists stored in a file `ivf_file`.
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
   throw new AppError(
@@ -352,7 +358,7 @@ export interface CatalogDeps {
 /** What databases need as well. */
 export interface DatabaseDeps extends CatalogDeps {
   readonly dataSources: DataSourceCatalog
-  /** The databases behind the data sources. */
+  /** The databases of the data sources. */
   readonly sources: DataSources
   /** What reads this data source by itself, as `job mindsdb.j`: it cannot be dropped. */
   readonly databaseUses: (source: DataSource) => Promise<readonly string[]>

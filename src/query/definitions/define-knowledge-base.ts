@@ -42,7 +42,7 @@ const DEFINING_FIELDS = [
 /** What `params` shows again. */
 const KEPT_PARAMS = [
   'vector_size',
-  // Name and metadata by which clients of OpenAI's API know it.
+  // Name and metadata for clients of OpenAI's API.
   'vector_store',
 ] as const
 
@@ -82,7 +82,7 @@ export async function createKnowledgeBase(
   const own = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const { name: asName, storage } = own
   const isAttached = new FieldReader(own, INVALID_KNOWLEDGE_BASE).truth('attach') === true
-  const { place, ...stored } = storageOf(storage, String(asName), deps)
+  const { place, isCopied, ...stored } = storageOf(storage, String(asName), deps)
   const attached = isAttached
     ? await attachedFields(own, { name: String(asName), place }, deps)
     : null
@@ -120,7 +120,7 @@ export async function createKnowledgeBase(
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...keptParams(fields),
-      // Those who share it must make the same terms.
+      // Servers that share it must make the same terms.
       ...(place === null ? {} : { language: DEFAULT_LANGUAGE }),
       ...languageParam(read),
       ...searchParams(read),
@@ -131,7 +131,7 @@ export async function createKnowledgeBase(
     dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
   checkAttachedSize(draft, attached)
-  return createStored(draft, { place, isAttached }, deps)
+  return createStored(draft, { place, isAttached, isCopied }, deps)
 }
 
 /** @throws AppError `dimension_mismatch` */
@@ -161,7 +161,7 @@ async function checkedPreprocessing(
   return preprocessing
 }
 
-/** What a preview may set. */
+/** The fields of a preview. */
 const PREVIEW_FIELDS = new Set([
   'embedding_model',
   'content_columns',
@@ -299,7 +299,7 @@ function refuseNever(read: FieldReader): void {
   )
 }
 
-/** @throws AppError `dimension_mismatch`: only another model has vectors of another length */
+/** @throws AppError `dimension_mismatch`: only a change of the model changes the length */
 function checkStoredSize({ dimensions, params }: KnowledgeBase, size: number | undefined): void {
   if (size === undefined || size === (dimensions ?? params.vector_size)) return
   const known = dimensions === null ? 'not known yet' : dimensions

@@ -61,7 +61,7 @@ function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
 }
 
 /**
- * What the fields change; parameters that are not named stay. A schedule that is empty goes.
+ * The changes in the fields; other parameters stay. An empty schedule removes it.
  * @throws AppError as `sourceDraft`
  */
 function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
@@ -183,7 +183,7 @@ function checkedGlobs(name: string, globs: readonly string[] | undefined) {
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,100}$/
-/** Those that say how the request itself is made. */
+/** Headers that describe the request itself. */
 const OWN_HEADERS = /^(?:host|connection|content-length|transfer-encoding|te|upgrade|if-.*|range)$/i
 
 function headersOf(headers: Fields | undefined, stored: unknown): Fields | undefined {
@@ -278,7 +278,7 @@ export async function declareSources(
   declared: readonly Fields[],
   sources: SourceKeeping,
 ): Promise<void> {
-  // All are checked before the first is made.
+  // All are checked before the first is created.
   for (const fields of declared) sourceDraft(kb.id, fields)
   for (const fields of declared) {
     const known = sources
@@ -289,7 +289,7 @@ export async function declareSources(
   }
 }
 
-/** A source as the contract shows it, with what is going on. */
+/** A source as the contract shows it, with its running work. */
 export function sourceRecord(
   kb: KnowledgeBase,
   source: SyncSource,

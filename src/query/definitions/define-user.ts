@@ -93,7 +93,7 @@ function scopesOf(sent: unknown): readonly Scope[] {
 }
 
 /**
- * What a key or user may name, as the fields of both say it.
+ * The namespaces of a key or user, from the fields of both.
  * @throws AppError `project_not_found`, `forbidden`, `invalid_request`
  */
 function namespacesOf(
@@ -166,7 +166,7 @@ function invalid(message: string): AppError {
 export interface UserDeps {
   readonly users: Users
   readonly snapshot: () => CatalogSnapshot
-  /** Of the user of the settings; undefined: the login is off. */
+  /** The name of the user in the settings; undefined: the login is off. */
   readonly firstAdmin: string | undefined
 }
 
@@ -214,7 +214,7 @@ export async function createUser(
   return deps.users.create({ name, password, role, namespaces, createdBy }, signal)
 }
 
-/** What is to be changed of a user. @throws AppError `user_of_settings`, `forbidden`, `invalid_request`, … */
+/** The changes of a user. @throws AppError `user_of_settings`, `forbidden`, `invalid_request`, … */
 export function userChanges(
   found: ListedUser,
   fields: Fields,

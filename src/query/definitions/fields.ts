@@ -207,7 +207,7 @@ export function refuseOptions(sent: Fields, known: readonly string[], code: Erro
   })
 }
 
-/** Azure shows its addresses with the version of the API behind them, which is an option of its own. */
+/** Azure's addresses end with the version of the API, which is a separate option. */
 function withoutVersion(sent: string | undefined): {
   readonly baseUrl: string | undefined
   readonly version: string | null
@@ -269,7 +269,7 @@ export function mergedFields(stored: ModelRef, sent: Fields): Fields {
   }
 }
 
-/** What a reference holds beside its own fields, with every secret masked. */
+/** The other options of a reference, with every secret masked. */
 function maskedOptions(ref: ModelRef): Fields {
   return maskedFields(ref.options)
 }

@@ -60,7 +60,7 @@ export function searchParams(read: FieldReader): Fields {
   })
 }
 
-/** `language`: the keyword search reduces words to stems by it. Nothing where it was not sent. */
+/** `language`: determines the word stems of keyword search. Missing if it was not sent. */
 export function languageParam(read: FieldReader): { readonly language?: Language } {
   const name = read.text('language')
   if (name === undefined) return {}
@@ -73,7 +73,7 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   )
 }
 
-/** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
+/** `false` and `{}` mean: no reranking. The reranker is created, which checks its settings, but not called. */
 export async function rerankingModelOf(
   sent: unknown,
   stored: ModelRef | null,
@@ -281,7 +281,7 @@ function unreadableExport(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)
 }
 
-/** What is sent to create it under a name. */
+/** The fields that create it under a name. */
 export function fieldsOfExport({ fields }: ExportDefinition, name: string): Fields {
   return { ...fields, name }
 }

@@ -142,7 +142,7 @@ function separatorsOf(config: FieldReader): readonly string[] | undefined {
       `"separators" must hold from 1 to ${SEPARATORS_MAX} texts`,
     )
   }
-  // Those of the default say what is done anyway.
+  // The default's options describe what is done anyway.
   const isUsual =
     separators.length === usual.length && separators.every((one, i) => one === usual[i])
   return isUsual ? undefined : separators

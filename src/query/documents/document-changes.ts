@@ -145,7 +145,7 @@ export async function deleteDocument(
 }
 
 /**
- * Removes every document of which a chunk is selected, whole: exactly the chunks that are found, in one transaction.
+ * Removes every document with a selected chunk: exactly the chunks found, in one transaction.
  * @throws AppError `invalid_request` for filters, those of `runSelect`
  */
 export async function deleteDocuments(
@@ -170,7 +170,7 @@ export async function deleteDocuments(
   return { documents: chunks === 0 ? 0 : ids.size, chunks }
 }
 
-/** What the routes of documents call. */
+/** The use cases behind the document routes. */
 
 type Kb = KnowledgeBase
 
@@ -231,7 +231,7 @@ export interface PlacedChunk {
   readonly endChar: number
   /** What cut it. */
   readonly source: string
-  /** What is known of it alone, such as `page`. */
+  /** Facts about this chunk only, such as `page`. */
   readonly facts: Row
 }
 

@@ -10,7 +10,7 @@ import { runSelect } from '../select/run-select.ts'
 
 /** Which of them. */
 export interface Selection {
-  /** See `searchFilter`. A document is meant where one of its chunks is. */
+  /** See `searchFilter`. One matching chunk selects a document. */
   readonly filters?: unknown
   /** Part of an id or title; case is ignored. */
   readonly searched?: string
@@ -22,15 +22,15 @@ export interface ListOrder extends Selection {
   /** After this key, and as many more are left out. */
   readonly afterKey: bigint
   readonly offset: number
-  /** The last ones first: those before `afterKey`, or from the last one on where that is 0. */
+  /** In reverse order: those before `afterKey`, or from the last one if that is 0. */
   readonly isBackwards?: boolean
 }
 
 export interface ListPage<T> {
   readonly items: readonly T[]
-  /** Of all pages. */
+  /** For all pages. */
   readonly total: number
-  /** The key after which the next page begins; null: this is the last one. */
+  /** The key after which the next page starts; null: this is the last one. */
   readonly next: bigint | null
 }
 
@@ -55,7 +55,7 @@ export async function listDocuments(
   const ids = found.rows.map(({ id }) => id)
   const documents = await deps.documents.find(kb, ids)
   const byId = new Map(documents.map((document) => [document.id, document]))
-  // One that went meanwhile is left out.
+  // One removed meanwhile is left out.
   return { ...found, items: ids.flatMap((id) => byId.get(id) ?? []) }
 }
 

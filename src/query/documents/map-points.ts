@@ -1,4 +1,4 @@
-/** What is asked of the points of a map: the chunks behind some of them, and a value of each to colour it by. */
+/** Requests about the points of a map: the chunks of some, and a value of each for colours. */
 
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
@@ -21,7 +21,7 @@ export type MapValues =
       readonly kind: 'categories'
       /** The commonest first. */
       readonly values: readonly { readonly value: string; readonly count: number }[]
-      /** Of each point: the index in `values` plus 1; 0: it has none. */
+      /** The index of each point in `values` plus 1; 0: none. */
       readonly codes: Uint32Array
     }
   /** NaN: the point has none. Times are milliseconds since 1970. */
@@ -157,7 +157,7 @@ const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 const DAY_CHARS = 10
 const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 
-/** Milliseconds since 1970 of each, where all are dates. */
+/** Milliseconds since 1970, if all are dates. */
 function timesOf(values: readonly string[]): readonly number[] | null {
   if (!values.every((value) => DATE_TEXT.test(value))) return null
   const times = values.map((value) => {
@@ -169,7 +169,7 @@ function timesOf(values: readonly string[]): readonly number[] | null {
 }
 
 /**
- * The chunks behind some points; null for one that was deleted since the map was made.
+ * The chunks of some points; null for deleted ones.
  * @throws AppError `invalid_request` for a point that there is not
  */
 export async function chunksOfPoints(

@@ -25,7 +25,7 @@ export interface TransferDeps extends QueryDeps {
   readonly reader: FileReading
 }
 
-/** What the routes call. */
+/** The use cases behind the routes. */
 export interface TransferUses {
   export(kb: KnowledgeBase, signal: AbortSignal): Promise<ExportedRows>
   import(request: ImportRequest, signal: AbortSignal): Promise<ImportReport>
@@ -45,7 +45,7 @@ export async function exportKnowledgeBase(
 
 export interface ImportRequest {
   readonly projectName: string
-  /** Of the knowledge base, which is made where there is none. */
+  /** The knowledge base, created if missing. */
   readonly name: string
   /** The file as it was sent. */
   readonly path: string
@@ -119,7 +119,7 @@ export async function importJobOf(
   return { kind: 'import', projectName, knowledgeBase: name, title, request }
 }
 
-/** One transaction: what a crash cut begins again. The file stays where it fails, for another try. */
+/** One transaction: after a crash it restarts. If it fails, the file stays for another try. */
 export async function runImportJob(
   work: JobWork,
   deps: TransferDeps & { readonly importFiles: ImportFiles },

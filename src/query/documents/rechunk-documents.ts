@@ -23,7 +23,7 @@ export type RechunkDeps = Pick<
 interface RechunkTarget {
   readonly kb: KnowledgeBase
   readonly ids: readonly string[]
-  /** Written in the transaction of the documents, where there is one. */
+  /** Written in the documents' transaction, if there is one. */
   readonly markOf: (changed: Rechunked) => JobMark
 }
 
@@ -31,7 +31,7 @@ export interface Rechunked {
   /** Documents that have other chunks now, and how many. */
   readonly documents: number
   readonly chunks: number
-  /** Those that stay as they are, as they cannot be split again. */
+  /** The documents that stay unchanged, because they cannot be re-chunked. */
   readonly leftOut: readonly JobError[]
 }
 
@@ -39,8 +39,7 @@ export interface Rechunked {
 const RECHUNK_ATTEMPTS_MAX = 4
 
 /**
- * Cuts these documents as the knowledge base says now, all in one transaction. One that is changed by others meanwhile is
- * read again.
+ * Re-chunks these documents with the current settings, all in one transaction. A document changed meanwhile is read again.
  * @throws AppError those of the embedder and the store
  */
 export async function rechunkDocuments(
@@ -59,7 +58,7 @@ export async function rechunkDocuments(
     const { isWhole, ...now } = await rewrite({ kb, documents, done, markOf }, deps, signal)
     done = now
     if (isWhole) return done
-    // What was refused once would be refused again.
+    // A refused document would be refused again.
     const refused = new Set(done.leftOut.map(({ item }) => item))
     rest = documents.map(({ chunked }) => chunked.document.id).filter((id) => !refused.has(id))
   }
@@ -103,7 +102,7 @@ async function readUncut(
   return { documents, leftOut }
 }
 
-/** What a chat model writes about chunks is known only later. */
+/** A chat model's text about chunks is known only later. */
 function isCutSo(
   stored: readonly CutChunk[],
   { chunks }: Pick<ChunkedDocument, 'chunks'>,
@@ -142,11 +141,11 @@ interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {
 }
 
 interface Rewritten extends Rechunked {
-  /** False: others have changed some of them meanwhile. */
+  /** False: some of them were changed meanwhile. */
   readonly isWhole: boolean
 }
 
-/** What is wrong with single ones is found one by one. */
+/** Errors in single documents are found one by one. */
 async function rewrite(
   { kb, documents, done, markOf }: Rewriting,
   deps: RechunkDeps,
@@ -211,7 +210,7 @@ async function write(
   return { ...done, documents: documentCount, chunks: chunkCount, isWhole }
 }
 
-/** None where it has these chunks already. */
+/** Undefined if it has these chunks already. */
 function changeOf(
   { document, chunks }: EmbeddedDocument,
   storedOf: ReadonlyMap<string, readonly CutChunk[]>,

@@ -41,32 +41,32 @@ function rechunkDraft({ id, name, projectName }: KnowledgeBase): JobDraft {
   return { kind: 'rechunk', projectName, knowledgeBase: name, title, request }
 }
 
-/** Of documents in the order in which they were stored: one that is split again is stored as the last. */
+/** Documents in storing order: a re-chunked one becomes the last. */
 interface Checkpoint {
   /** The first chunks of the documents that are done have this key or a smaller one. */
   readonly afterKey: string
-  /** What was stored when this pass began has smaller keys. */
+  /** Documents stored before this pass have smaller keys. */
   readonly endKey: string
-  /** Chunks that the job had stored by then: what others store has keys of its own. */
+  /** The number of chunks stored by the job so far: others' chunks have other keys. */
   readonly ownChunks: number
   /** What came during the pass before: documents that were counted already. */
   readonly isFurtherPass: boolean
-  /** Of how they are cut: another one means from the beginning. */
+  /** The chunk settings: a change means starting over. */
   readonly rules: string
 }
 
 type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
 
-/** A transaction is small enough to be there soon, and a kill loses no more than it. */
+/** A transaction is small enough to finish soon, and a kill loses no more than one. */
 const BATCH = { documents: 64, chars: 500_000 }
-/** The first has few, each twice as many as the one before: how fast it goes shows soon. */
+/** The first has few, each next one twice as many, so that the speed is known soon. */
 const FIRST_DOCUMENTS = 8
-/** Each has what others stored during the one before: where that never ends, it is cut as the knowledge base says by now. */
+/** Each pass covers documents stored during the previous one: if that never ends, they have the current settings by now. */
 const FURTHER_PASSES_MAX = 20
 /** A provider that is busy or down may come back: a job has the time. */
 const PATIENCE_MS = 600_000
 
-/** @throws AppError those of the embedder and the store; `knowledge_base_not_found` where it was dropped meanwhile */
+/** @throws AppError those of the embedder and the store; `knowledge_base_not_found` after a drop */
 export async function runRechunkJob(work: JobWork, deps: Deps, signal: AbortSignal): Promise<void> {
   const { embedders } = deps
   const patient = {
@@ -96,7 +96,7 @@ class RechunkRun {
 
   static async begin(work: JobWork, deps: Deps): Promise<RechunkRun> {
     const kb = jobTarget(work, deps)
-    // What a job has stored as its checkpoint is its own.
+    // A job's checkpoint was written by itself.
     const known = work.checkpoint as Checkpoint | null
     const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps, work.job)))
     if (known === null) await run.#count(kb)
@@ -140,8 +140,8 @@ class RechunkRun {
   }
 
   /**
-   * Others stored something since this pass began: inserts that began with the rules of before, or another job while this
-   * one was cancelled.
+   * Other documents were stored since this pass began: by inserts that started with the old settings, or by another job
+   * while this one was cancelled.
    */
   async #beginFurtherPass(kb: KnowledgeBase): Promise<boolean> {
     const { endKey, ownChunks, rules } = this.#checkpoint
@@ -160,10 +160,10 @@ class RechunkRun {
     return this.#progress
   }
 
-  /** The next ones in their order: together no more than fit in memory. */
+  /** The next documents in order, at most as many as fit in memory. */
   async #batch(kb: KnowledgeBase): Promise<readonly StoredDocument[]> {
     const { afterKey, endKey } = this.#checkpoint
-    // What a chat model is asked is limited for each transaction.
+    // The calls of a chat model are limited per transaction.
     const limit = kb.preprocessing.contextual === undefined ? this.#documentsMax : 1
     this.#documentsMax = Math.min(2 * this.#documentsMax, BATCH.documents)
     const page = await this.#deps.documents.page(kb, { afterKey: BigInt(afterKey), limit })

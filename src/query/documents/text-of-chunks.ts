@@ -6,7 +6,7 @@ import type { CutChunk, StoredChunk } from '../../core/domain/ports/document-por
 import { AppError } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
 
-/** Chunks of JSON are made of it, and no parts of its text. */
+/** Chunks of JSON are derived from the text, not parts of it. */
 const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
 
 const MADE_JOINT = '\n\n'
@@ -19,7 +19,7 @@ export interface TextPlace {
 
 /** Text that is in no chunk. */
 interface Gap {
-  /** null: it is the begin of the text. */
+  /** null: the start of the text. */
   readonly before: StoredChunk | null
   readonly after: StoredChunk
   readonly length: number
@@ -129,7 +129,7 @@ export function chunksByColumn<T extends StoredChunk>(
 
 /**
  * The document as it was before it was cut, of all its chunks.
- * @throws AppError `insert_failed` where its chunks do not tell
+ * @throws AppError `insert_failed` if its chunks do not allow it
  */
 export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document {
   if (!areAlike(chunks.map(({ own }) => own))) {
@@ -168,7 +168,7 @@ function uncutText(chunks: readonly CutChunk[]): string {
   return between === null ? joined.text : joined.text + between.slice(at)
 }
 
-/** As far as the lines of chunks tell: they were stored by an earlier version, or come from an export. null: unknown. */
+/** Inferred from the lines of chunks, which an earlier version stored, or which come from an export. null: unknown. */
 function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
   const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
   if (first === null || next === null) return null
@@ -210,10 +210,10 @@ function countIn(chunkId: string): number {
   return Number(/:\d+of(\d+):\d+to\d+$/.exec(chunkId)?.[1])
 }
 
-/** What only the layout of a file's text tells: where each of them begins. */
+/** Known only from the layout of a file's text: the start of each. */
 const PLACE_COLUMNS = ['page', 'slide', 'chapter', 'cell'] as const
 
-/** null: of a row, of which nothing is known. */
+/** null: a row without a known layout. */
 function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const known = chunks.find(({ layout }) => layout !== null)
   if (known !== undefined) return known.layout

@@ -64,7 +64,7 @@ export async function askQuestions(
     await saved?.flush()
     return rows
   } catch (error) {
-    // The first failure is the one to tell.
+    // The first failure is the one to report.
     await saved?.flush().catch(() => {})
     throw error
   }

@@ -43,20 +43,17 @@ import { summaryTable } from './summary.ts'
 /** The table in an agent's project where runs are kept that name no other. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
-/** What an evaluation is made of, before anything is read or asked. */
-export interface PreparedEvaluation {
+/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+export async function preparedEvaluation(
+  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
+  deps: QueryDeps,
+): Promise<{
   readonly agent: Agent
   readonly options: AgentEvaluationOptions
   readonly settings: readonly [Setting, ...Setting[]]
   /** null: answers are kept nowhere. */
   readonly saved: SavedAnswers | null
-}
-
-/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
-export async function preparedEvaluation(
-  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
-  deps: QueryDeps,
-): Promise<PreparedEvaluation> {
+}> {
   const agent = requireAgent(statement.name, db, deps)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
@@ -74,7 +71,7 @@ export type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
 /**
  * Asks an agent many questions and judges its answers by what is known of the right ones. A question that fails is a row
  * that says so. Each question has the time limit of the agent; the whole is bounded by their number alone.
- * @throws AppError for options that cannot be, before anything is asked; as reading the questions or a write fails
+ * @throws AppError for invalid options, before anything is asked; errors of reading questions and of writes
  */
 export async function evaluateAgent(
   request: AgentEvaluationRequest,
@@ -122,7 +119,7 @@ interface Setting {
   readonly key: string
 }
 
-/** The agent as it is asked: one setting, or two side by side. @throws AppError as `overriddenAgent` */
+/** The settings to ask the agent with: one, or two side by side. @throws AppError as `overriddenAgent` */
 async function settingsOf(
   agent: Agent,
   { changes, comparedChanges }: AgentEvaluationOptions,
@@ -257,7 +254,7 @@ interface Evaluation {
   readonly known: ReadonlyMap<string, AnswerRow>
 }
 
-/** Question by question, the settings of each side by side, so that what changes meanwhile changes for both. */
+/** Question by question, with both settings in parallel, so that changes meanwhile affect both. */
 async function askedQuestions(
   { run, agent, settings, set, known }: Evaluation,
   signal: AbortSignal,

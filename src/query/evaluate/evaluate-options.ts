@@ -187,7 +187,10 @@ function allowOnly(read: FieldReader, known: readonly string[], place: string): 
   })
 }
 
-/** `exact`, `contains`: the text of the answer; `citation`: the right document; `not_found`: where that is right; `model`: a chat model says. */
+/**
+ * `exact`, `contains`: the answer's text; `citation`: the right document; `not_found`: if that is right; `model`: a chat
+ * model decides.
+ */
 const JUDGES = ['exact', 'contains', 'citation', 'not_found', 'model'] as const
 
 export type Judge = (typeof JUDGES)[number]
@@ -201,12 +204,12 @@ export interface AgentEvaluationOptions {
   readonly judgeModel: Fields | null
   /** Fields of the agent that are other ones in this run. */
   readonly changes: Fields
-  /** Those of a second setting, on top of `changes`; null: there is one. */
+  /** The changes of a second setting, on top of `changes`; null: only one. */
   readonly comparedChanges: Fields | null
   readonly concurrency: number
-  /** Of the questions the first; null: all. */
+  /** The first questions only; null: all. */
   readonly limit: number | null
-  /** The name under which answers are kept, so that the same statement goes on with it. */
+  /** The name under which answers are stored, so that the same statement continues. */
   readonly run: string | null
   readonly saveTo: string | null
   /** A row for each setting, instead of one for each answer. */

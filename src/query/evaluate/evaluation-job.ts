@@ -14,13 +14,13 @@ import type { EvaluationProgress } from './ask-questions.ts'
 import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from './evaluate-agent.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
-/** The statement, as its job keeps it. It names its run, so that the job goes on with it after a restart. */
+/** The statement as its job stores it. It names its run, so that the job continues after a restart. */
 interface StoredEvaluation extends AgentEvaluationRequest {
   /** An agent of the same name is not the one that was meant. */
   readonly agentId: number
   /** The rights of the principal who started it: it never has more. */
   readonly rights: Rights | null
-  /** Those of the session that it names: the session may be over. */
+  /** The variables of its session, which may have ended. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
 
@@ -58,7 +58,7 @@ export async function runEvaluationJob(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  // It was made above.
+  // Created above.
   const { agentId, variables: kept, rights: _, ...request } = work.request as StoredEvaluation
   const { agent } = await preparedEvaluation(request, deps)
   if (agent.id !== agentId) throw notFound('agent', agent.name)
@@ -71,7 +71,7 @@ export async function runEvaluationJob(
 
 const MARK_EVERY_MS = 1000
 
-/** What is known of a run while it goes on: how many questions have an answer, and which have none. */
+/** The progress of a run: the number of answered questions, and the failed ones. */
 class MarkedProgress implements EvaluationProgress {
   readonly #work: JobWork
   readonly #nowMs: () => number

@@ -28,7 +28,7 @@ interface GenerationRequest {
 }
 
 interface SourceText {
-  /** Of its document; null: the source has no ids. */
+  /** The id of its document; null: the source has none. */
   readonly id: string | null
   readonly text: string
 }
@@ -198,7 +198,7 @@ export class EvaluationModel {
   }
 
   /**
-   * @returns what the reply says; null: it is not what was asked for
+   * @returns the content of the reply; null: it has another form
    * @throws AppError `provider_failed` when too many were not, and as the model fails
    */
   async ask<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T | null> {
@@ -245,8 +245,7 @@ export class EvaluationModel {
 }
 
 /**
- * The model of the option `llm`, else the knowledge base's reranking model where it is a chat model, else that of the
- * settings.
+ * The model of the option `llm`, else the knowledge base's reranking model if it is a chat model, else that of the settings.
  * @param purpose what it is needed for, for the message when there is none
  * @throws AppError `missing_parameter`, `invalid_request`, `unknown_provider`
  */
@@ -263,7 +262,7 @@ export async function evaluationModel(
 }
 
 /**
- * @param option by which the caller named it
+ * @param option its name in the caller's statement
  * @param badRepliesMax that are passed over; unset: a few
  * @throws AppError `invalid_request`, `unknown_provider`
  */
@@ -292,7 +291,7 @@ function defaultRef(kb: KnowledgeBase, deps: QueryDeps): ModelRef | null {
   return deps.chatModels.defaultModel
 }
 
-/** As reranking models: vLLM is asked for scores there, not for text. */
+/** As reranking models: vLLM returns scores there, not text. */
 const NO_WRITERS: ReadonlySet<string> = new Set([BUILTIN_PROVIDER, 'vllm'])
 
 function noModel(purpose: string): AppError {

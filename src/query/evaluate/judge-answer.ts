@@ -11,7 +11,7 @@ import type { AnswerRow } from './saved-answers.ts'
 /** From this score of a model on an answer counts as right. */
 const RIGHT_SCORE = 0.5
 
-/** A reply that is not what was asked for is asked for once more. */
+/** A reply of another form is requested once more. */
 const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {
@@ -22,7 +22,7 @@ export interface Judges {
   readonly notFoundPhrases: readonly string[]
 }
 
-/** What is judged: an answer of now, or one that was kept. */
+/** A new answer, or a stored one. */
 export interface GivenAnswer {
   readonly content: string
   readonly citations: readonly ShownCitation[]
@@ -87,7 +87,7 @@ function withoutMarks({ content, citations }: GivenAnswer): string {
   return citations.reduce((text, { chunk_id: id }) => text.replaceAll(`[${id}]`, ' '), content)
 }
 
-/** From 1, of documents; null: none of them is right. */
+/** The rank, from 1, among documents; null: none is right. */
 function rankOf(
   { documentIds, knowledgeBase }: GoldenQuestion,
   citations: GivenAnswer['citations'],
@@ -111,7 +111,7 @@ function isOf(cited: string, wanted: string | null): boolean {
 
 interface ModelOpinion {
   readonly judgment: AnswerJudgment | null
-  /** Why there is none; null: there is one, or none was asked for. */
+  /** Why it is missing; null: it is there, or was not requested. */
   readonly failure: string | null
 }
 

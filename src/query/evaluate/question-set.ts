@@ -20,7 +20,7 @@ export interface GoldenQuestion {
   readonly accepted: readonly string[]
   /** Any of these documents is right. */
   readonly documentIds: readonly string[]
-  /** Of the documents: `name` or `project.name`; null: in any. */
+  /** The documents' knowledge base: `name` or `project.name`; null: any. */
   readonly knowledgeBase: string | null
   /** The right answer is that the data has none. */
   readonly isUnanswerable: boolean
@@ -32,7 +32,7 @@ export interface QuestionSet {
   readonly hasDocuments: boolean
 }
 
-/** What a column holds, and its possible names; the first that exists is taken. */
+/** The meaning of a column, and its possible names; the first existing one is used. */
 const QUESTION_COLUMNS = {
   question: COLUMN_NAMES.question,
   answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
@@ -43,31 +43,30 @@ const QUESTION_COLUMNS = {
 
 type Column = keyof typeof QUESTION_COLUMNS
 
-/** All texts of a question set; they stay in memory for as long as it is asked. */
+/** All texts of a question set; they stay in memory while it is asked. */
 const QUESTION_SET_CHARS_MAX = 64_000_000
 
-/** Right answers of one question: each is looked for in the text. */
+/** The right answers of one question: each is searched in the text. */
 const ACCEPTED_MAX = 100
 const ACCEPTED_CHARS_MAX = 100_000
-
-export interface QuestionSetRequest {
-  /** A SELECT, or the name of a table. */
-  readonly source: string
-  /** Of the questions the first; null: all. */
-  readonly limit: number | null
-  readonly db: string
-  readonly params: Parameters
-}
 
 /**
  * In the order of the rows.
  * @throws AppError `invalid_request` without a column `question`, without rows, and for too many; as the SELECT fails
  */
 export async function readQuestionSet(
-  { source, limit, db, params }: QuestionSetRequest,
+  given: {
+    /** A SELECT, or the name of a table. */
+    readonly source: string
+    /** The first questions only; null: all. */
+    readonly limit: number | null
+    readonly db: string
+    readonly params: Parameters
+  },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QuestionSet> {
+  const { source, limit, db, params } = given
   const select = { sql: selectOf(source, db), database: db, params }
   const { columns, batches } = await runComposedSelect(select, deps, signal)
   const places = columnPlaces(columns.map(({ name }) => name))
@@ -95,7 +94,7 @@ export async function readQuestionSet(
   return { questions, hasAnswers: places.answer !== -1, hasDocuments: places.document !== -1 }
 }
 
-/** A SELECT in parentheses, or in a text: it begins with a word of its own and a space after it. */
+/** A SELECT in parentheses or as text: it starts with a word and a space. */
 function selectOf(source: string, db: string): string {
   if (/^(?:\(|(?:select|with|from|values)[\s(])/i.test(source)) return source
   const { project, name } = tableName(source, 'questions')

@@ -55,9 +55,9 @@ export function runEvaluateStatement(
 }
 
 /**
- * Measures how well a knowledge base finds what a test set says is right. Where that is asked for, a model writes the
- * questions first, and the measured rows are stored at the end. Each search and each write has the time limit of a
- * statement; the whole is bounded by the number of questions alone.
+ * Measures how well a knowledge base finds the right results of a test set. On request, a model writes the questions first,
+ * and the measured rows are stored at the end. Each search and write has the time limit of a statement; the total is bounded
+ * only by the number of questions.
  * @throws AppError for options that cannot be, before anything is done; as a search, a write or the model fails
  */
 async function evaluateKnowledgeBase(
@@ -189,7 +189,7 @@ async function evaluate(
   return { measured: await measure(evaluation, signal), warnings }
 }
 
-/** Clients name a model for `doc_id` as well, where it has written the questions before: a warning, not a failure. */
+/** Clients also name a model for `doc_id`, where it has written the questions before: a warning, not a failure. */
 function unusedModelWarnings(
   { llm, generation }: EvaluateOptions,
   version: EvaluationVersion,
@@ -222,7 +222,7 @@ const RUN_COLUMNS = [
   { name: 'created_at', type: 'TIMESTAMP' },
 ] as const
 
-/** Each row with the number, the knowledge base and the start of its run, which tell saved runs apart. */
+/** Each row with its run's number, knowledge base and start, which distinguish stored runs. */
 function withRun(
   { columns, rows }: EvaluationTable,
   kb: KnowledgeBase,

@@ -116,7 +116,7 @@ const WRITE_EVERY_MS = 1000
 
 const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)
 
-/** The answers of one run in a table of a project, which grows while questions are asked. */
+/** The answers of one run in a project's table, which grows while questions are asked. */
 export class SavedAnswers {
   readonly #target: TableTarget
   readonly #deps: QueryDeps
@@ -124,7 +124,7 @@ export class SavedAnswers {
   #writing: Promise<void> | null = null
   #lastMs: number
 
-  /** @throws AppError `invalid_request` where there is a table without these columns */
+  /** @throws AppError `invalid_request` for a table without these columns */
   constructor(target: TableTarget, deps: QueryDeps) {
     checkTargetColumns(target, evaluationTable(ANSWER_COLUMNS, []).columns, deps)
     this.#target = target
@@ -132,7 +132,7 @@ export class SavedAnswers {
     this.#lastMs = deps.nowMs()
   }
 
-  /** What is there of a run, by the keys of the rows. */
+  /** The stored part of a run, by the keys of its rows. */
   async rowsOf(
     run: string,
     agent: string,
@@ -160,7 +160,7 @@ export class SavedAnswers {
     return found
   }
 
-  /** Kept within a second or so; waits where it is this caller's turn to write. @throws AppError as the write fails */
+  /** Stored within about a second; waits if it is this caller's turn to write. @throws AppError errors of the write */
   async add(row: AnswerRow): Promise<void> {
     this.#pending.push(row)
     const isDue = this.#deps.nowMs() - this.#lastMs >= WRITE_EVERY_MS

@@ -65,7 +65,7 @@ interface Comparison extends Omit<PairedComparison, 'pValue'> {
   readonly pValue: number | null
 }
 
-/** Only questions that both have answered and that were judged tell them apart. */
+/** Only judged questions that both have answered can distinguish them. */
 function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[]): Comparison {
   const pairs = first.flatMap(({ correct: before }, index) => {
     const after = second[index]?.correct

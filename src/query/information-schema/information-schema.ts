@@ -22,7 +22,7 @@ export const INFORMATION_SCHEMA = 'information_schema'
 /** Tables whose rows `LiveTables` has. */
 const LIVE: ReadonlySet<string> = new Set(['JOBS', 'JOBS_HISTORY', 'SOURCES'])
 
-/** A table is one of each project as well where this column names a row's project. */
+/** If this column names a row's project, the table also exists in each project. */
 const PROJECT_COLUMNS: Readonly<Record<string, string>> = {
   TABLES: 'TABLE_SCHEMA',
   COLUMNS: 'TABLE_SCHEMA',

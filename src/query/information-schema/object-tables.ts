@@ -56,7 +56,7 @@ const ENGINE_TITLES: Readonly<Record<DataSourceEngine, string>> = {
 
 const SOURCE_ENGINES = Object.keys(SOURCE_PARAMETERS).filter(isSourceEngine)
 
-/** What databases are made with here. */
+/** The engines of databases. */
 const HANDLERS: readonly SchemaRow[] = [
   {
     NAME: 'mindsdb',
@@ -168,7 +168,7 @@ function agentRow(agent: Agent): SchemaRow {
   }
 }
 
-/** What an agent is made of beside its model, under the names with which it is written in a statement. */
+/** The parts of an agent besides its model, under their names in a statement. */
 export function agentOptions({
   data,
   promptTemplate,

@@ -36,7 +36,7 @@ const VALUES: Readonly<Record<string, string>> = {
   CONSTRAINT_SCHEMA: 't.schema',
   TABLE_SCHEMA: 't.schema',
   TABLE_NAME: 't.relation',
-  // DuckDB's own begins with the name of its table.
+  // DuckDB's own name starts with the table's.
   CONSTRAINT_NAME: `CASE c.constraint_type WHEN 'PRIMARY KEY' THEN 'PRIMARY'
     ELSE replace(c.constraint_name, c.table_name, t.relation) END`,
   CONSTRAINT_TYPE: 'c.constraint_type',
@@ -83,7 +83,7 @@ export const RELATION_ROWS: Readonly<Record<string, (source: SchemaSource) => st
   KEY_COLUMN_USAGE: constraintsSql('KEY_COLUMN_USAGE', "('PRIMARY KEY', 'UNIQUE')"),
 }
 
-/** Those of the catalog, then those of the data sources, which are fetched. */
+/** The tables of the catalog, then those of the data sources, which are fetched. */
 function tablesSql(source: SchemaSource): string {
   const columns = columnsOfTable('TABLES')
   const rows = rowsSql(columns, catalogRelations(source).map(tableRow))

@@ -21,7 +21,7 @@ const COLUMN_TYPES = ['VARCHAR', 'BIGINT', 'DOUBLE', 'TIMESTAMP'] as const
 
 type ColumnType = (typeof COLUMN_TYPES)[number]
 
-/** What the rows follow from. */
+/** The inputs of the rows. */
 export interface SchemaSource {
   readonly snapshot: CatalogSnapshot
   /** All tables of information_schema. */
@@ -33,7 +33,7 @@ export type Cell = string | number | null
 /** By the names of the columns; a missing one is null. */
 export type SchemaRow = Readonly<Record<string, Cell>>
 
-/** `NAME TABLE_ROWS:BIGINT`: names of columns, with a type where it is not VARCHAR. */
+/** `NAME TABLE_ROWS:BIGINT`: column names, with a type unless VARCHAR. */
 export function schemaColumns(text: string): readonly SchemaColumn[] {
   return text
     .trim()
@@ -44,10 +44,10 @@ export function schemaColumns(text: string): readonly SchemaColumn[] {
     })
 }
 
-/** Of the table's rows, which are fetched whenever a statement reads it. */
+/** The rows of a table that are fetched whenever a statement reads it. */
 export interface LiveRows {
   readonly rows: readonly SchemaRow[]
-  /** What is missing among them, and why. */
+  /** Missing rows, and why. */
   readonly warnings?: readonly string[]
 }
 

@@ -21,7 +21,7 @@ export const TABLE_CATALOG = 'def'
 /** A list of all tables does not wait longer for those of data sources. */
 const LISTING_MS = 5_000
 
-/** Of one data source, in a list. */
+/** For one data source, in a list. */
 const LISTED_MAX = 10_000
 
 /** What lists read of the sources. */
@@ -36,7 +36,7 @@ export interface ListedSources {
 const ASKED_AT_ONCE = 64
 const WARNINGS_MAX = 20
 
-/** The rows of all data sources, in parallel. Those that do not answer in time are left out, and that is said. */
+/** The rows of all data sources, in parallel. Sources that do not answer in time are left out, with a warning. */
 export async function allSourceRows(
   table: 'tables' | 'columns',
   { snapshot, sources }: ListedSources,
@@ -163,7 +163,7 @@ function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): read
   return [`Database ${name} has ${tables.length} tables; the first ${LISTED_MAX} are shown`]
 }
 
-/** Of sources of knowledge bases, shown in columns of their own. */
+/** The fields of sources that are shown in separate columns. */
 const OWN_COLUMNS = new Set(
   'id name kind schedule watch remove_vanished created_at updated_at knowledge_base project job_id next_run_at watching watch_note last_run'.split(
     ' ',

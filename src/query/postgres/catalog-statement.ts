@@ -18,7 +18,7 @@ const REG_TYPES: Readonly<Record<string, { readonly oidOf: string; readonly name
   regnamespace: { oidOf: 'pgc.namespace_oid', nameOf: 'pgc.regnamespace_name' },
   regrole: { oidOf: 'pgc.role_oid', nameOf: 'pgc.pg_get_userbyid' },
 }
-const FUNCTION_TYPES = new Set(['regproc', 'regprocedure'])
+const FUNCTION_TYPES = new Set(['regoper', 'regoperator', 'regproc', 'regprocedure'])
 /** Words that are calls without parentheses. */
 const CALLS: Readonly<Record<string, string>> = {
   current_catalog: 'pgc.current_database()',
@@ -82,7 +82,7 @@ export interface CatalogPlace {
   readonly end: number
 }
 
-/** Those of `information_schema` are not among them: the engine has its own. */
+/** Without `information_schema`, which the engine has itself. */
 export function catalogPlaces(sql: string): readonly CatalogPlace[] {
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index): readonly CatalogPlace[] => {
@@ -155,9 +155,14 @@ function setFunctionParts(tokens: readonly Token[]) {
   for (const [index, token] of tokens.entries()) {
     const around = SET_FUNCTIONS[token.value.toLowerCase()]
     const first = tokens[index - 1]?.text === '.' ? index - 2 : index
-    if (around === undefined || tokens[index + 1]?.text !== '(' || !isInFrom(tokens, first))
-      continue
+    if (around === undefined || tokens[index + 1]?.text !== '(') continue
     const close = closingOf(tokens, index + 1)
+    if (!isInFrom(tokens, first)) {
+      if (!isWord(token, 'generate_series')) continue
+      before.set(first, 'unnest(')
+      after.set(close, ')')
+      continue
+    }
     before.set(first, around[0])
     after.set(close, around[1])
     const at = isWord(tokens[close + 1] ?? token, 'as') ? close + 2 : close + 1
@@ -197,7 +202,7 @@ interface Rewritten {
   readonly text: string
   /** Tokens that it replaces. */
   readonly count: number
-  /** What was written so far, where that changes too. */
+  /** The text so far, if that changes too. */
   readonly before?: string
 }
 
@@ -205,7 +210,7 @@ interface Place {
   readonly sql: string
   readonly tokens: readonly Token[]
   readonly index: number
-  /** What was written so far. */
+  /** The text so far. */
   readonly before: string
 }
 
@@ -214,7 +219,7 @@ function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined
   const next = tokens[index + 1]
   if (token === undefined) return undefined
   const name = token.value.toLowerCase()
-  if (token.kind === 'string') return arrayAt(tokens, index)
+  if (token.kind === 'string') return patternAt(sql, tokens, index) ?? arrayAt(tokens, index)
   if (token.text === '0' && isFunctionColumn(tokens[index - 2])) return { text: "'-'", count: 1 }
   if (isWord(token, 'cast') && next?.text === '(') return wordCastAt(sql, tokens, index)
   if (isWord(token, 'operator') && next?.text === '(') return operatorAt(tokens, index)
@@ -241,6 +246,8 @@ function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined
     // The name of its relation is written already.
     return { text: hidden, count: 1, before: before.replace(/[\w"]+\.\s*$/, '') }
   }
+  // PostgreSQL counts the elements of these from 0.
+  if (next?.text === '[' && VECTOR_COLUMNS.has(name)) return { text: `${token.text}[1 +`, count: 2 }
   const renamed = RENAMED[name]
   if (renamed !== undefined && next?.text === '(') return { text: renamed, count: 1 }
   const call = CALLS[name]
@@ -260,6 +267,8 @@ const RENAMED: Readonly<Record<string, string>> = {
   string_to_array: 'string_split',
 }
 
+const VECTOR_COLUMNS = new Set(['indclass', 'indcollation', 'indkey', 'indoption', 'proargtypes'])
+
 /** Columns that every relation has and `*` leaves out: clients only compare them. */
 const SYSTEM_COLUMNS: Readonly<Record<string, string>> = {
   tableoid: '0',
@@ -268,9 +277,19 @@ const SYSTEM_COLUMNS: Readonly<Record<string, string>> = {
   ctid: "'(0,1)'",
 }
 
-/** Columns with the name of a function, which are 0 in PostgreSQL where there is none. */
+/** Columns with the name of a function, which are 0 in PostgreSQL without one. */
 function isFunctionColumn(token: Token | undefined): boolean {
   return /^typ(receive|send|input|output|analyze|modin|modout)$/i.test(token?.value ?? '')
+}
+
+/** In PostgreSQL a backslash in the pattern of LIKE means the next sign itself. */
+function patternAt(sql: string, tokens: readonly Token[], index: number): Rewritten | undefined {
+  const { value, start, end } = tokens[index] ?? END_TOKEN
+  // `E'…'` is the word E and a text.
+  const before = isWord(tokens[index - 1] ?? END_TOKEN, 'e') ? index - 2 : index - 1
+  const isPattern = /^i?like$/i.test(tokens[before]?.text ?? '') && value.includes('\\')
+  if (!isPattern || isWord(tokens[index + 1] ?? END_TOKEN, 'escape')) return undefined
+  return { text: `${sql.slice(start, end)} ESCAPE '\\'`, count: 1 }
 }
 
 /** `ANY ('{r,v}')` and `'{r,v}'::text[]` as DuckDB's lists. */
@@ -304,7 +323,7 @@ function operatorAt(tokens: readonly Token[], index: number): Rewritten | undefi
   return { text: operator, count: close - index + 1 }
 }
 
-/** PostgreSQL looks for the pattern within the text. */
+/** PostgreSQL searches the pattern within the text. */
 function matchAt(tokens: readonly Token[], index: number, sign: string): Rewritten | undefined {
   const pattern = tokens[index + 1]
   const operator = sign.startsWith('!') ? '!~' : '~'
@@ -370,7 +389,7 @@ function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewri
 
 const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0 }
 
-/** A text, a column, a number or a call that ends what is written so far. */
+/** A text, a column, a number or a call at the end of the text so far. */
 const OPERAND = /(?:'(?:[^']|'')*'|[\w."]+(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))\s*$/
 
 /** The statements that make the catalog's views. */

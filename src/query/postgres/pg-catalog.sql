@@ -22,6 +22,26 @@ CREATE TABLE pgc.attributes (
 CREATE TABLE pgc.settings (name VARCHAR, setting VARCHAR);
 CREATE TABLE pgc.types (oid BIGINT, typname VARCHAR, typlen SMALLINT, typarray BIGINT);
 
+-- What macros look into. Their columns have names of their own, because an argument such as `oid` would be taken for the
+-- column of that name within the macro.
+CREATE VIEW pgc.table_keys AS
+  SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
+  FROM pgc.attributes WHERE is_key GROUP BY attrelid;
+CREATE VIEW pgc.z_facts AS
+  SELECT db AS z_db, project AS z_project, username AS z_username, version AS z_version FROM pgc.session_facts;
+CREATE VIEW pgc.z_settings AS SELECT lower(name) AS z_name, setting AS z_setting FROM pgc.settings;
+CREATE VIEW pgc.z_schemas AS SELECT oid AS z_oid, nspname AS z_name FROM pgc.namespaces;
+CREATE VIEW pgc.z_types AS
+  SELECT t.oid AS z_oid, t.typname AS z_name, e.typname AS z_element
+  FROM pgc.types AS t LEFT JOIN pgc.types AS e ON e.typarray = t.oid;
+CREATE VIEW pgc.z_columns AS SELECT attrelid AS z_relation, attnum AS z_number, comment AS z_comment FROM pgc.attributes;
+CREATE VIEW pgc.z_relations AS
+  SELECT r.oid AS z_oid, r.relname AS z_name, n.nspname AS z_schema, r.comment AS z_comment, k.names AS z_keys,
+    -- Plain names are those of the catalog, then of the project.
+    CASE WHEN n.oid = 11 THEN 0 WHEN n.nspname = f.project THEN 1 ELSE 2 END AS z_rank
+  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace LEFT JOIN pgc.table_keys AS k ON k.attrelid = r.oid,
+    pgc.session_facts AS f;
+
 CREATE MACRO pgc.type_category(n) AS CASE
   WHEN n IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'regtype', 'regproc', 'regnamespace')
     THEN 'N' WHEN n = 'bool' THEN 'B' WHEN n IN ('text', 'varchar', 'name', 'bpchar') THEN 'S'
@@ -33,6 +53,8 @@ CREATE MACRO pgc.type_title(n) AS CASE n
   WHEN 'bpchar' THEN 'character' WHEN 'char' THEN '"char"' WHEN 'timestamp' THEN 'timestamp without time zone'
   WHEN 'timestamptz' THEN 'timestamp with time zone' WHEN 'time' THEN 'time without time zone'
   WHEN 'timetz' THEN 'time with time zone' WHEN 'varbit' THEN 'bit varying' ELSE n END;
+CREATE MACRO pgc.type_function(n, f) AS n || CASE WHEN n IN ('date', 'interval', 'json', 'jsonb', 'numeric', 'record', 'time', 'timestamp',
+  'timestamptz', 'timetz', 'uuid', 'varbit', 'void') THEN '_' ELSE '' END || f;
 CREATE VIEW pgc.pg_type AS
   SELECT
     t.oid,
@@ -50,10 +72,10 @@ CREATE VIEW pgc.pg_type AS
     CASE WHEN e.oid IS NULL THEN '-' ELSE 'array_subscript_handler' END AS typsubscript,
     coalesce(e.oid, 0)::BIGINT AS typelem,
     coalesce(t.typarray, 0)::BIGINT AS typarray,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'in' ELSE 'array_in' END AS typinput,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'out' ELSE 'array_out' END AS typoutput,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'recv' ELSE 'array_recv' END AS typreceive,
-    CASE WHEN e.oid IS NULL THEN t.typname || 'send' ELSE 'array_send' END AS typsend,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'in') ELSE 'array_in' END AS typinput,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'out') ELSE 'array_out' END AS typoutput,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'recv') ELSE 'array_recv' END AS typreceive,
+    CASE WHEN e.oid IS NULL THEN pgc.type_function(t.typname, 'send') ELSE 'array_send' END AS typsend,
     '-' AS typmodin,
     '-' AS typmodout,
     '-' AS typanalyze,
@@ -140,7 +162,12 @@ CREATE VIEW pgc.pg_attribute AS
     NULL::VARCHAR[] AS attoptions,
     NULL::VARCHAR[] AS attfdwoptions,
     NULL::VARCHAR AS attmissingval
-  FROM pgc.attributes;
+  FROM (
+    FROM pgc.attributes
+    -- Those of the keys' indexes.
+    UNION ALL SELECT attrelid + 1000000000, attname, atttypid, attlen, row_number() OVER (PARTITION BY attrelid ORDER BY attnum),
+      atttypmod, false, false, NULL, NULL
+    FROM pgc.attributes WHERE is_key);
 CREATE VIEW pgc.pg_attrdef AS
   SELECT
     attrelid * 1000 + attnum AS oid,
@@ -149,9 +176,6 @@ CREATE VIEW pgc.pg_attrdef AS
     default_text AS adbin
   FROM pgc.attributes
   WHERE default_text IS NOT NULL;
-CREATE VIEW pgc.table_keys AS
-  SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
-  FROM pgc.attributes WHERE is_key GROUP BY attrelid;
 CREATE VIEW pgc.pg_index AS
   SELECT
     attrelid + 1000000000 AS indexrelid,
@@ -358,7 +382,7 @@ CREATE VIEW pgc.pg_tablespace AS
     NULL::VARCHAR[] AS spcoptions
   FROM (SELECT 1);
 CREATE MACRO pgc.duckdb_type_oid(t) AS coalesce((
-  SELECT min(y.oid) FROM pgc.types AS y WHERE y.typname = CASE replace(t, '[]', '')
+  SELECT min(z_oid) FROM pgc.z_types WHERE z_name = CASE replace(t, '[]', '')
     WHEN 'BIGINT' THEN 'int8' WHEN 'INTEGER' THEN 'int4' WHEN 'SMALLINT' THEN 'int2' WHEN 'TINYINT' THEN 'int2'
     WHEN 'UBIGINT' THEN 'numeric' WHEN 'HUGEINT' THEN 'numeric' WHEN 'UHUGEINT' THEN 'numeric' WHEN 'UINTEGER' THEN 'int8'
     WHEN 'DOUBLE' THEN 'float8' WHEN 'FLOAT' THEN 'float4' WHEN 'BOOLEAN' THEN 'bool' WHEN 'BLOB' THEN 'bytea'
@@ -372,6 +396,11 @@ CREATE TABLE pgc.functions AS
       has_side_effects
     FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate') AND function_name SIMILAR TO '[a-z_0-9]+'
     ORDER BY function_name, len(parameters), return_type);
+CREATE VIEW pgc.z_functions AS
+  SELECT oid AS z_oid, function_name AS z_name, return_type AS z_result,
+    concat_ws(', ', nullif(array_to_string(list_transform(list_zip(parameters, parameter_types), p -> p[1] || ' ' || lower(p[2])), ', '), ''),
+      CASE WHEN is_variadic THEN 'VARIADIC "any"' END) AS z_arguments
+  FROM pgc.functions;
 CREATE VIEW pgc.pg_proc AS
   SELECT
     oid,
@@ -646,64 +675,61 @@ CREATE VIEW pgc.pg_stat_user_tables AS
   WHERE r.relkind = 'r' AND r.relnamespace NOT IN (11, 12);
 
 CREATE MACRO pgc.relation_oid(t) AS (
-  SELECT min(r.oid) FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
-  WHERE r.relname = regexp_replace(replace(t, '"', ''), '^.*\.', '')
-    AND (NOT contains(t, '.') OR n.nspname = regexp_extract(replace(t, '"', ''), '^(.*)\.', 1)));
+  SELECT arg_min(z_oid, z_rank) FROM pgc.z_relations
+  WHERE z_name = regexp_replace(replace(t, '"', ''), '^.*\.', '')
+    AND (NOT contains(t, '.') OR z_schema = regexp_extract(replace(t, '"', ''), '^(.*)\.', 1)));
 CREATE MACRO pgc.to_regclass(t) AS pgc.relation_oid(t);
 CREATE MACRO pgc.type_oid(t) AS (
-  SELECT min(oid) FROM pgc.types
-  WHERE regexp_replace(lower(t), '^pg_catalog\.', '') IN (typname, pgc.type_title(typname)));
+  SELECT min(z_oid) FROM pgc.z_types
+  WHERE regexp_replace(lower(t), '^pg_catalog\.', '') IN (z_name, pgc.type_title(z_name)));
 CREATE MACRO pgc.to_regtype(t) AS pgc.type_oid(t);
-CREATE MACRO pgc.namespace_oid(t) AS (SELECT min(oid) FROM pgc.namespaces WHERE nspname = t);
+CREATE MACRO pgc.namespace_oid(t) AS (SELECT min(z_oid) FROM pgc.z_schemas WHERE z_name = t);
 CREATE MACRO pgc.to_regnamespace(t) AS pgc.namespace_oid(t);
-CREATE MACRO pgc.to_regproc(t) AS (SELECT min(function_name) FROM pgc.functions WHERE function_name = lower(t));
-CREATE MACRO pgc.regclass_name(o) AS coalesce((SELECT min(relname) FROM pgc.relations WHERE oid = o), o::VARCHAR);
-CREATE MACRO pgc.regnamespace_name(o) AS (SELECT min(nspname) FROM pgc.namespaces WHERE oid = o);
-CREATE MACRO pgc.format_type(o, m) AS coalesce((
+CREATE MACRO pgc.to_regproc(t) AS (SELECT min(z_name) FROM pgc.z_functions WHERE z_name = lower(t));
+CREATE MACRO pgc.regclass_name(o) AS coalesce((SELECT min(z_name) FROM pgc.z_relations WHERE z_oid = o), o::VARCHAR);
+CREATE MACRO pgc.regnamespace_name(o) AS (SELECT min(z_name) FROM pgc.z_schemas WHERE z_oid = o);
+CREATE MACRO pgc.format_type(o, m) AS CASE WHEN o IS NULL THEN NULL ELSE coalesce((
   SELECT min(CASE
-    WHEN e.oid IS NOT NULL THEN pgc.type_title(e.typname) || '[]'
-    WHEN t.typname = 'numeric' AND m > 4 THEN concat('numeric(', (m - 4) >> 16, ',', (m - 4) & 65535, ')')
-    ELSE pgc.type_title(t.typname) END)
-  FROM pgc.types AS t LEFT JOIN pgc.types AS e ON e.typarray = t.oid WHERE t.oid = o), '-');
+    WHEN z_element IS NOT NULL THEN pgc.type_title(z_element) || '[]'
+    WHEN z_name = 'numeric' AND m > 4 THEN concat('numeric(', (m - 4) >> 16, ',', (m - 4) & 65535, ')')
+    ELSE pgc.type_title(z_name) END)
+  FROM pgc.z_types WHERE z_oid = o), '-') END;
 CREATE MACRO pgc.regtype_name(o) AS pgc.format_type(o, NULL);
-CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(username) FROM pgc.session_facts);
+CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(z_username) FROM pgc.z_facts);
 CREATE MACRO pgc.pg_get_expr(e, r) AS e, (e, r, p) AS e;
 CREATE MACRO pgc.pg_get_constraintdef(o) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.table_keys WHERE attrelid + 2000000000 = o),
-  (o, p) AS (SELECT min('PRIMARY KEY (' || list_aggregate(names, 'string_agg', ', ') || ')') FROM pgc.table_keys WHERE attrelid + 2000000000 = o);
+    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o),
+  (o, p) AS (
+    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o);
 CREATE MACRO pgc.index_text(o) AS (
-    SELECT min(concat('CREATE UNIQUE INDEX ', r.relname, '_pkey ON ', n.nspname, '.', r.relname, ' USING btree (',
-      list_aggregate(k.names, 'string_agg', ', '), ')'))
-    FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace
-    WHERE k.attrelid + 1000000000 = o);
+    SELECT min(concat('CREATE UNIQUE INDEX ', z_name, '_pkey ON ', z_schema, '.', z_name, ' USING btree (',
+      list_aggregate(z_keys, 'string_agg', ', '), ')'))
+    FROM pgc.z_relations WHERE z_oid + 1000000000 = o);
 CREATE MACRO pgc.pg_get_indexdef(o) AS pgc.index_text(o), (o, c, p) AS CASE c WHEN 0 THEN pgc.index_text(o)
-  ELSE (SELECT min(names[c]) FROM pgc.table_keys WHERE attrelid + 1000000000 = o) END;
+  ELSE (SELECT min(z_keys[c]) FROM pgc.z_relations WHERE z_oid + 1000000000 = o) END;
 CREATE MACRO pgc.pg_get_viewdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_ruledef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_triggerdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_function_sqlbody(o) AS NULL::VARCHAR;
-CREATE MACRO pgc.pg_get_function_result(o) AS (SELECT min(pgc.format_type(pgc.duckdb_type_oid(return_type), -1)) FROM pgc.functions WHERE oid = o);
-CREATE MACRO pgc.pg_get_function_arguments(o) AS (
-  SELECT min(concat_ws(', ', nullif(array_to_string(list_transform(list_zip(parameters, parameter_types), p -> p[1] || ' ' || lower(p[2])), ', '), ''),
-    CASE WHEN is_variadic THEN 'VARIADIC "any"' END)) FROM pgc.functions WHERE oid = o);
+CREATE MACRO pgc.pg_get_function_result(o) AS (
+  SELECT min(pgc.format_type(pgc.duckdb_type_oid(z_result), -1)) FROM pgc.z_functions WHERE z_oid = o);
+CREATE MACRO pgc.pg_get_function_arguments(o) AS (SELECT min(z_arguments) FROM pgc.z_functions WHERE z_oid = o);
 CREATE MACRO pgc.pg_get_function_identity_arguments(o) AS pgc.pg_get_function_arguments(o);
 CREATE MACRO pgc.pg_get_functiondef(o) AS (
-  SELECT min(concat('CREATE OR REPLACE FUNCTION pg_catalog.', function_name, '(', pgc.pg_get_function_arguments(o), ')', chr(10),
-    ' RETURNS ', pgc.pg_get_function_result(o), chr(10), ' LANGUAGE internal', chr(10),
-    'AS $function$', function_name, '$function$', chr(10))) FROM pgc.functions WHERE oid = o);
+  SELECT min(concat('CREATE OR REPLACE FUNCTION pg_catalog.', z_name, '(', z_arguments, ')', chr(10),
+    ' RETURNS ', pgc.format_type(pgc.duckdb_type_oid(z_result), -1), chr(10), ' LANGUAGE internal', chr(10),
+    'AS $function$', z_name, '$function$', chr(10))) FROM pgc.z_functions WHERE z_oid = o);
 CREATE MACRO pgc.function_name(t) AS regexp_replace(regexp_replace(lower(t), '\(.*\)$', ''), '^pg_catalog\.', '');
-CREATE MACRO pgc.function_oid(t) AS (SELECT min(oid) FROM pgc.functions WHERE function_name = t);
-CREATE MACRO pgc.role_oid(t) AS (SELECT min(10::BIGINT) FROM pgc.session_facts WHERE username = t);
+CREATE MACRO pgc.function_oid(t) AS (SELECT min(z_oid) FROM pgc.z_functions WHERE z_name = t);
+CREATE MACRO pgc.role_oid(t) AS (SELECT min(10::BIGINT) FROM pgc.z_facts WHERE z_username = t);
 CREATE MACRO pgc.pg_get_partkeydef(o) AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_get_statisticsobjdef_columns(o) AS '';
 CREATE MACRO pgc.pg_get_serial_sequence(t, c) AS NULL::VARCHAR;
-CREATE MACRO pgc.obj_description(o) AS (SELECT min(comment) FROM pgc.relations WHERE oid = o),
-  (o, c) AS (SELECT min(comment) FROM pgc.relations WHERE oid = o);
-CREATE MACRO pgc.col_description(o, n) AS (SELECT min(comment) FROM pgc.attributes WHERE attrelid = o AND attnum = n);
+CREATE MACRO pgc.obj_description(o) AS (SELECT min(z_comment) FROM pgc.z_relations WHERE z_oid = o),
+  (o, c) AS (SELECT min(z_comment) FROM pgc.z_relations WHERE z_oid = o);
+CREATE MACRO pgc.col_description(o, n) AS (SELECT min(z_comment) FROM pgc.z_columns WHERE z_relation = o AND z_number = n);
 CREATE MACRO pgc.shobj_description(o, c) AS NULL::VARCHAR;
-CREATE MACRO pgc.pg_table_is_visible(o) AS coalesce((
-  SELECT min(n.oid = 11 OR n.nspname = f.project) FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace, pgc.session_facts AS f
-  WHERE r.oid = o), false);
+CREATE MACRO pgc.pg_table_is_visible(o) AS coalesce((SELECT min(z_rank < 2) FROM pgc.z_relations WHERE z_oid = o), false);
 CREATE MACRO pgc.pg_type_is_visible(o) AS true;
 CREATE MACRO pgc.pg_function_is_visible(o) AS true;
 CREATE MACRO pgc.pg_operator_is_visible(o) AS true;
@@ -750,15 +776,15 @@ CREATE MACRO pgc.has_function_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.has_sequence_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.has_tablespace_privilege(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO pgc.pg_has_role(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO pgc.version() AS (SELECT min(version) FROM pgc.session_facts);
-CREATE MACRO pgc.current_database() AS (SELECT min(db) FROM pgc.session_facts);
-CREATE MACRO pgc.current_schema() AS (SELECT min(project) FROM pgc.session_facts);
+CREATE MACRO pgc.version() AS (SELECT min(z_version) FROM pgc.z_facts);
+CREATE MACRO pgc.current_database() AS (SELECT min(z_db) FROM pgc.z_facts);
+CREATE MACRO pgc.current_schema() AS (SELECT min(z_project) FROM pgc.z_facts);
 CREATE MACRO pgc.current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog', pgc.current_schema()]
   ELSE [pgc.current_schema()] END;
-CREATE MACRO pgc."current_user"() AS (SELECT min(username) FROM pgc.session_facts);
-CREATE MACRO pgc."session_user"() AS (SELECT min(username) FROM pgc.session_facts);
-CREATE MACRO pgc.current_setting(n) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n)),
-  (n, m) AS (SELECT min(setting) FROM pgc.pg_settings WHERE lower(name) = lower(n));
+CREATE MACRO pgc."current_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
+CREATE MACRO pgc."session_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
+CREATE MACRO pgc.current_setting(n) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n)),
+  (n, m) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n));
 CREATE MACRO pgc.quote_ident(t) AS CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t
   ELSE '"' || replace(t, '"', '""') || '"' END;
 CREATE MACRO pgc.quote_literal(t) AS '''' || replace(t, '''', '''''') || '''';
@@ -772,6 +798,7 @@ CREATE MACRO pgc.format(f, a) AS pgc.format_next(f, a), (f, a, b) AS pgc.format_
 CREATE MACRO pgc.parse_ident(t) AS list_transform(regexp_extract_all(t, '"(?:[^"]|"")*"|[^."]+'),
   p -> CASE WHEN p LIKE '"%' THEN replace(p[2:-2], '""', '"') ELSE lower(p) END);
 CREATE MACRO pgc.array_length(a, d) AS nullif(len(a), 0);
+CREATE MACRO pgc.array_remove(a, v) AS list_filter(a, i -> i IS DISTINCT FROM v);
 CREATE MACRO pgc.array_upper(a, d) AS len(a);
 CREATE MACRO pgc.array_lower(a, d) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pgc.array_to_string(a, s) AS list_aggregate(a, 'string_agg', s), (a, s, n) AS list_aggregate(a, 'string_agg', s);

@@ -10,7 +10,7 @@ import {
   overCatalog,
 } from './catalog-statement.ts'
 
-/** A database of its own in memory, for statements that never touch stored data. */
+/** A separate database in memory, for statements that never touch stored data. */
 export interface ScratchDatabase {
   /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
@@ -28,16 +28,8 @@ export interface CatalogType {
   readonly oid: number
   readonly name: string
   readonly size: number
-  /** Of the type of its arrays; 0: there is none. */
+  /** The id of its array type; 0: none. */
   readonly array: number
-}
-
-export interface CatalogCaller {
-  /** As the client calls it. */
-  readonly database: string
-  /** What plain names belong to. */
-  readonly project: string
-  readonly username: string
 }
 
 export interface CatalogDeps {
@@ -75,9 +67,16 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
 
 /** The catalog as one caller sees it, until the server's own changes. */
 export async function openCatalog(
-  { database, project, username }: CatalogCaller,
+  given: {
+    /** As the client calls it. */
+    readonly database: string
+    /** What plain names belong to. */
+    readonly project: string
+    readonly username: string
+  },
   { openScratch, rows, types, settings, typeOf }: CatalogDeps,
 ): Promise<PgCatalog> {
+  const { database, project, username } = given
   const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
   const tables = await rows(
     'SELECT table_schema, table_name, table_type, table_rows, table_comment FROM information_schema.tables',
@@ -186,7 +185,7 @@ export class PgCatalog {
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
 
 /**
- * A statement that reads the catalog and data at once: where it names a relation of the catalog, its rows are put in.
+ * A statement that reads both the catalog and data: the rows of catalog relations are inserted into it.
  * @param read a statement over the catalog
  */
 async function withCatalogRows(

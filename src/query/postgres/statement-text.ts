@@ -1,4 +1,4 @@
-/** What a client of PostgreSQL sends as text: several statements in one, `$1` for values, cursors and COPY. */
+/** Statements in the form of PostgreSQL's clients: several in one text, `$1` for values, cursors and COPY. */
 import { literal } from '../../core/domain/identifier.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
@@ -24,16 +24,14 @@ export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
 }
 
-interface ParameterPlace {
+function parameterPlaces(sql: string): readonly {
   /** From 1. */
   readonly number: number
   readonly start: number
   readonly end: number
   /** After LIMIT or OFFSET only a number can come. */
   readonly isCount: boolean
-}
-
-function parameterPlaces(sql: string): readonly ParameterPlace[] {
+}[] {
   if (!sql.includes('$')) return []
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index) => {
@@ -45,17 +43,11 @@ function parameterPlaces(sql: string): readonly ParameterPlace[] {
   })
 }
 
-/** A column that a `$n` is compared with, or stored in. */
-export interface ParameterColumn {
-  readonly number: number
-  readonly column: string
-}
-
 const COMPARISONS = new Set(['=', '<', '>', '<=', '>=', '<>', '!='])
 
-/** Which columns tell the types of a statement's `$n`, and the relations that have them. */
+/** The columns that determine the types of a statement's `$n`, and their relations. */
 export function parameterColumns(sql: string): {
-  readonly columns: readonly ParameterColumn[]
+  readonly columns: readonly { readonly number: number; readonly column: string }[]
   readonly relations: readonly string[]
 } {
   const tokens = tokenize(sql)
@@ -139,7 +131,7 @@ export interface ParameterValue {
   readonly text: string | null
   /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
   readonly cast: string | null
-  /** Of a list, its elements. */
+  /** For a list: its elements. */
   readonly elements?: readonly (string | null)[]
 }
 
@@ -203,7 +195,7 @@ function quoted(
 
 export interface CopyStatement {
   readonly direction: 'in' | 'out'
-  /** The SELECT whose rows are wanted. */
+  /** The SELECT whose rows are requested. */
   readonly select: string
   /** `t (a, b)` to insert into. */
   readonly table: string
@@ -259,7 +251,8 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
 function copyOptions(
   tokens: readonly Token[],
 ): Pick<CopyStatement, 'format' | 'hasHeader' | 'delimiter' | 'nullText'> {
-  const words = tokens.map(({ text }) => text.toLowerCase())
+  // A name may be quoted, as in FORMAT "binary".
+  const words = tokens.map(({ value }) => value.toLowerCase())
   const after = (word: string) => {
     const at = words.indexOf(word)
     if (at === -1) return undefined

@@ -14,7 +14,7 @@ import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { enclosed } from '../select/views.ts'
 
-/** What a column of SET is in the knowledge base. */
+/** The meaning of a SET column in the knowledge base. */
 type AssignmentTarget =
   | { readonly kind: 'content'; readonly column: string }
   | { readonly kind: 'metadata'; readonly name: string }
@@ -24,7 +24,7 @@ type AssignmentTarget =
 type Update = Extract<RowStatement, { kind: 'update' }>
 
 /**
- * What the columns of a SET are, in their order.
+ * The meanings of the columns of a SET, in order.
  * @throws AppError `sql_not_supported` for what cannot be set, or is set twice; `sql_unknown_name` for another table
  */
 export function assignmentTargets(
@@ -147,7 +147,7 @@ function metadataObject(value: ResultValue): Row {
 
 /** A caller's expressions as parts of a statement that writes: each was a SELECT that passed the planner's guard. */
 
-/** The name of an expression's column, so that the planner gives it none of its own. */
+/** The name of an expression's column, so that the planner does not choose one. */
 const VALUE = 'eider_value'
 
 interface ExpressionScope extends Pick<StatementRequest, 'db' | 'params'> {

@@ -37,7 +37,7 @@ interface StoredStatement {
   readonly params: StatementRequest['params']
   /** The rights of the principal who started it: it never has more. */
   readonly rights: Rights | null
-  /** Those of the session that it names: the session may be over. */
+  /** The variables of its session, which may have ended. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
 
@@ -58,7 +58,7 @@ export async function startBackgroundInsert(
 }
 
 /**
- * Waits for an insert; where that takes too long, it is a job.
+ * Waits for an insert; if that takes too long, it becomes a job.
  * @throws AppError as `insertRows`
  */
 export async function runWaitedInsert(
@@ -128,7 +128,7 @@ export async function queryRow(
   return { kind: 'table', rows, context: { db } }
 }
 
-/** Those of the session that a statement names. */
+/** The session variables that a statement names. */
 export function variablesIn(
   source: string,
   { variables }: QueryDeps,

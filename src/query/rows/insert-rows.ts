@@ -52,11 +52,7 @@ export async function insertRows(
 /** Stores the rows of the SELECT or VALUES. `isBatched`: in several transactions, for either kind. */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
-  {
-    counts,
-    options,
-    isBatched,
-  }: {
+  given: {
     readonly counts: StoredCounts
     readonly options: StoringOptions
     readonly isBatched: boolean
@@ -64,6 +60,7 @@ export async function storeSelected(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { counts, options, isBatched } = given
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])
@@ -181,7 +178,7 @@ async function* rowsToInsert(
   ]
   const metadataColumn = findColumn(columns, 'metadata')
   const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
-  // Of columns with the same name the first, as in a join of two tables with an `id`.
+  // Of columns with the same name, the first, as in a join of two tables with an `id`.
   const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
   for await (const batch of batches) {
     for (const values of batch) {
@@ -196,8 +193,8 @@ async function* rowsToInsert(
 }
 
 /**
- * A chunk as a document of its own. Where it is all that its document holds, it keeps the document's id. Otherwise its
- * chunk id becomes the id, so that no chunk replaces another.
+ * A chunk as a document. If it is all of its document, it keeps the document's id; otherwise its chunk id becomes the id, so
+ * that no chunk replaces another.
  */
 function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row

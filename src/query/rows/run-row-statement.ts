@@ -19,6 +19,7 @@ import {
 import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { embedTexts } from '../../ingest/pipeline/embed-documents.ts'
@@ -26,7 +27,6 @@ import { type NewTexts, replaceTexts } from '../../ingest/pipeline/replace-texts
 import { caretAt } from '../../sql/ast/placed-error.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
@@ -160,19 +160,20 @@ async function updateRows(
   return update(request, deps, signal)
 }
 
-interface AssignedChunk extends AssignedValues {
-  readonly chunkKey: bigint
-  /** Values of the other expressions. */
-  readonly others: readonly ResultValue[]
-}
-
 /** The matching chunks with their new values, and those of other expressions. */
 async function* assignedChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
   others: readonly string[] = [],
-): AsyncGenerator<AssignedChunk, void> {
+): AsyncGenerator<
+  AssignedValues & {
+    readonly chunkKey: bigint
+    /** Values of the other expressions. */
+    readonly others: readonly ResultValue[]
+  },
+  void
+> {
   const { statement, kb } = request
   const targets = assignmentTargets(statement, kb)
   const expressions = [...others, ...statement.assignments.map(({ value }) => value)]
@@ -223,7 +224,7 @@ async function updateChunks(
   })
 }
 
-/** The new text of a chunk of this column, or undefined where it keeps its own. */
+/** The new text of a chunk of this column, or undefined if it stays. */
 function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
   // The knowledge base may have had other columns when the chunk was stored. With one column left, it is that one's.
   const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1

@@ -39,7 +39,7 @@ export interface QueryRequest {
   readonly session?: SessionName | null
   /** Told, before it runs, of what the statement changes. */
   readonly onChange?: (change: StatementChange) => void
-  /** How all rows are wanted, where values in JSON would lose their types: the result then has `encoded`. */
+  /** The encoding of all rows, if JSON values would lose their types: the result then has `encoded`. */
   readonly encoding?: RowEncoding
   /** Wants `exactBatches`, where the rows have them. */
   readonly isExact?: boolean
@@ -105,7 +105,7 @@ const READING: ReadonlySet<Statement['kind']> = new Set([
   'explain',
 ])
 
-/** @throws AppError `sql_not_a_query`, here or where an agent would be asked */
+/** @throws AppError `sql_not_a_query`, here or before an agent is asked */
 function forLink(statement: Statement | undefined, deps: QueryDeps): QueryDeps {
   const post = 'send it as POST /api/sql/query, without read_only'
   if (statement !== undefined && !READING.has(statement.kind)) {
@@ -201,7 +201,7 @@ function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps):
  * `id IN (:ids)` with a list as the value means `id IN :ids`; to DuckDB it would be a text that equals a list, which none
  * does. The parentheses become spaces, so that places in the statement stay.
  * @param isList of the value of the parameter of that name
- * @throws AppError `sql_not_supported` for a list beside other values
+ * @throws AppError `sql_not_supported` for a list next to other values
  */
 export function listsOpened(
   sql: string,
@@ -212,7 +212,7 @@ export function listsOpened(
   tokens.forEach((token, index) => {
     if (token.kind !== 'word' || token.value.toLowerCase() !== 'in') return
     const open = tokens[index + 1]
-    // A search takes each text, or vector, as a parameter of its own.
+    // A search takes each text or vector as a separate parameter.
     if (open?.text !== '(' || isSearch(tokens, index)) return
     const items = listItems(tokens, index + 2)
     const list = items?.find(({ kind, value }) => kind === 'parameter' && isList(value))

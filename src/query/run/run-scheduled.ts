@@ -24,11 +24,11 @@ import { describeSelect } from '../select/views.ts'
 import { needsSomebody } from '../statements/run-definition.ts'
 import { checkStatement, runQuery } from './run-query.ts'
 
-/** From which a run goes on after a crash. */
+/** Where a run continues after a crash. */
 interface Checkpoint {
-  /** Of the statement that is next. */
+  /** The next statement. */
   readonly statement: number
-  /** Up to where it takes rows, where that is known: it takes the same ones again. */
+  /** The highest value to read, if known: it reads the same rows again. */
   readonly high: LastMark | null
   /** The IF gave a row. */
   readonly isAllowed: boolean
@@ -61,8 +61,8 @@ export function statementsOf(text: string): readonly string[] {
 }
 
 /**
- * What a statement takes is decided before it runs and kept with the job, so that after a crash it takes just that again:
- * every statement that stores rows of a LAST stores the same ones under the same ids.
+ * The rows that a statement reads are decided before it runs and stored with the job, so that after a crash it reads the
+ * same again: every statement that stores rows of a LAST stores the same ones under the same ids.
  * @returns false where the IF gave no row
  */
 export async function runScheduled(
@@ -184,7 +184,7 @@ export function highestOf(sql: string, condition: LastCondition, low: string | n
   return `SELECT CAST(high AS VARCHAR) AS value, typeof(high) AS type FROM (SELECT max(${column}) AS high ${from}\n) AS t`
 }
 
-/** The statement over what lies between the mark and this value, both ends as they are. */
+/** The statement over the rows between the mark and this value. */
 function windowed(
   sql: string,
   condition: LastCondition,
@@ -222,7 +222,7 @@ const EPOCH = '1970-01-01 00:00:00'
 
 type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
 
-/** Of a schedule that never ran. */
+/** For a schedule that never ran. */
 export const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
 
 export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
@@ -236,9 +236,9 @@ export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: Las
 
 /** What can be known of a schedule's statements before they run. */
 
-/** Of one job. */
+/** Per job. */
 const STATEMENTS_MAX = 100
-/** Databases are asked for the columns of their tables. */
+/** The time to ask databases for their columns. */
 const CHECK_MS = 10_000
 
 /**
@@ -258,7 +258,7 @@ export async function checkScheduled(
   }
   const never = new AbortController().signal
   const timeoutError = () => new AppError('timeout', 'The statements were not checked in time')
-  // What a statement makes, those after it may read.
+  // Later statements may read what a statement creates.
   let mayBeMade = false
   for (const text of all) {
     const sql = withTimes(text, BEFORE_ALL)
@@ -281,16 +281,13 @@ export async function checkScheduled(
 /** @returns whether it makes nothing that others could read */
 async function planStatement(
   sql: string,
-  {
-    database,
-    deps,
-    signal,
-  }: {
+  given: {
     readonly database: string
     readonly deps: QueryDeps
     readonly signal: AbortSignal
   },
 ): Promise<boolean> {
+  const { database, deps, signal } = given
   const snapshot = deps.catalog.snapshot()
   const condition = lastCondition(sql)
   const whole = condition === undefined ? sql : withoutLast(sql, condition)

@@ -75,7 +75,7 @@ export async function runStatement(
     case 'alter_database':
     case 'drop_database':
     case 'describe_database':
-      return runDatabaseStatement({ ...request, statement }, deps)
+      return runDatabaseStatement({ ...request, statement }, deps, signal)
     case 'create_job':
     case 'drop_job':
       return runJobStatement({ ...request, statement }, deps)
@@ -197,7 +197,7 @@ async function singleValue({ columns, batches }: RowStream): Promise<ResultValue
   throw noSingleValue()
 }
 
-/** What has parts of its own is kept as JSON text. */
+/** Values with parts are stored as JSON text. */
 function boundValue(value: ResultValue): BoundValue {
   if (Array.isArray(value)) return value.map(boundValue)
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
@@ -242,7 +242,7 @@ async function createViewOf(
     await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
   } catch (error) {
     const isTaken = error instanceof AppError && error.code === 'relation_exists'
-    // Another statement has made it meanwhile.
+    // Another statement has created it meanwhile.
     if (ifNotExists && isTaken && findViewNamed(name, db, deps) !== undefined) return
     throw error
   }

@@ -10,7 +10,7 @@ import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 export interface SqlFunction {
   readonly name: string
   readonly kind: 'scalar' | 'aggregate' | 'window'
-  /** `round(x, precision) → DOUBLE`: each way to call it; without a type where that follows from the arguments. */
+  /** `round(x, precision) → DOUBLE`: every signature, without types that follow from the arguments. */
   readonly signatures: readonly string[]
   readonly description: string | null
   readonly example: string | null

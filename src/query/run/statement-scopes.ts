@@ -54,7 +54,7 @@ const SCOPES: {
   create_table: ['write'],
   drop_table: ['write'],
   alter_table: ['write'],
-  // What it answers says what is in the table.
+  // Its answer reveals what is in the table.
   truncate: ['write', 'read'],
   insert: ({ ofTable }) => (ofTable === undefined ? ['write'] : ['write', 'read']),
   // How many rows they changed says what their conditions found.
@@ -63,7 +63,7 @@ const SCOPES: {
   query_cancel: ['write'],
   query_resume: ['write'],
   vacuum: ({ name }) => (name === null ? ['everything'] : ['write']),
-  // A project is what it holds; a database elsewhere is a way out of this machine.
+  // A project is only its contents; a remote database is a way out of this machine.
   create_database: ({ engine }) => (engine === null ? ['write'] : ['everything']),
   drop_database: ({ isProject }) => (isProject ? ['write'] : ['everything']),
   alter_database: ['everything'],
@@ -106,7 +106,7 @@ export function scopesOf(statement: Statement): Scopes {
   return Array.isArray(known) ? known : UNKNOWN
 }
 
-/** Of all kinds that there is a line for. */
+/** All kinds with a line above. */
 export const CLASSIFIED_KINDS: readonly string[] = Object.keys(SCOPES)
 
 function isSet(value: unknown): boolean {
@@ -120,14 +120,12 @@ export function depsFor(
   deps: QueryDeps,
   author: Principal | null,
   rights: Rights | null,
-  {
-    visible,
-    jobStore,
-  }: {
+  given: {
     readonly visible: VisibleCatalogs
     readonly jobStore: Pick<JobStore, 'workOf'>
   },
 ): QueryDeps {
+  const { visible, jobStore } = given
   const own = author === null ? deps : { ...deps, author }
   if (rights === null) return own
   return {
@@ -138,7 +136,7 @@ export function depsFor(
   }
 }
 
-/** The same catalog, of which less is seen. */
+/** The same catalog, with a limited view. */
 function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalogs): Catalog {
   const snapshot = () => visible.of(catalog.snapshot(), rights)
   return new Proxy(catalog, {

@@ -15,7 +15,7 @@ import { type SearchFilter, searchFilter } from './search-filter.ts'
 /** A text that begins with this many spaces counts as empty. */
 const BLANK_CHARS_MAX = 200_000
 
-/** What a client asks for. */
+/** A client's search. */
 export interface ChunkSearch {
   /** A text or a vector. */
   readonly query: string | readonly number[]
@@ -150,7 +150,7 @@ export function rankedBestSelect(search: CheckedSearch): string {
 }
 
 function searchCondition({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
-  // What holds none of the words is not a hit; a reranker's relevance is about more than words.
+  // A chunk without any of the words is not a hit; a reranker's relevance is about more than words.
   const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
   const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
   return [filter.sql, ...onlyHits, ...threshold].join(' AND ')

@@ -12,7 +12,7 @@ import {
   selectOfSearch,
 } from './chunk-search.ts'
 
-/** Chunks that are looked at first, for each document that is wanted. */
+/** The number of chunks examined first, per requested document. */
 const FIRST_CHUNKS = 3
 /** How many times more are looked at next. */
 const MORE_CHUNKS = 8
@@ -20,9 +20,9 @@ const MORE_CHUNKS = 8
 const ROUNDS_MAX = 3
 
 /**
- * Exactly the first `k` documents of the ranking of all chunks, each with its best chunk: as many as there are where there
- * are fewer. What is reranked are chunks, as in every search; documents without a reranked chunk follow in the order
- * without reranking, none more relevant than the last before them.
+ * Exactly the first `k` documents of the ranking of all chunks, each with its best chunk, or fewer if there are fewer.
+ * Chunks are reranked, as in every search; documents without a reranked chunk follow in their original order, with at most
+ * the relevance of the last one before.
  * @throws AppError as `runSelect` does
  */
 export async function searchDocuments(

@@ -8,13 +8,13 @@ export type Scalar = string | number | boolean
 export interface TypedColumn {
   /** As it is written in a filter. */
   readonly name: string
-  /** null: no row with a value has come yet. */
+  /** null: no row with a value so far. */
   readonly type: string | null
 }
 
 /** Values of an `in` that are sent one by one. */
 export const LIST_VALUES_MAX = 10_000
-/** Of texts, which are sent as one beyond that: as many as a map has points. */
+/** Texts beyond that are sent as one: as many as a map has points. */
 const TEXTS_MAX = 200_000
 
 /** @throws AppError `invalid_request` for lists, objects and null */

@@ -241,7 +241,7 @@ function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
     const sql = isTakenName(name) ? `metadata.${quote(name)}` : quote(name)
     return { key: name.toLowerCase(), isPlain, column: { sql, type, name } }
   })
-  // First these: what begins with the prefix always means the column behind it, where there is one.
+  // These first: the prefix always means the column after it, if it exists.
   for (const { key, isPlain, column } of metadata) {
     const name = isPlain ? column.name : `${METADATA_PREFIX}${column.name}`
     add(`${METADATA_PREFIX}${key}`, { ...column, name })

@@ -1,7 +1,7 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -15,7 +15,7 @@ import { type Holders, type RunContext, runLimits, type Verdict } from './query-
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
-  /** False when a transaction that has begun since may see other chunks with the phrases, or terms of another language. */
+  /** False when a transaction that starts now may see other chunks with the phrases, or terms of another language. */
   isCurrent(): boolean
 }
 
@@ -65,7 +65,7 @@ function searchedText({ text }: SearchInput, { params }: KeywordContext): string
   return typeof value === 'string' ? value.toWellFormed() : null
 }
 
-/** Whether what was committed meanwhile was no index of another language. One that is being committed may be it. */
+/** Whether no index of another language was committed meanwhile. A commit in progress may be one. */
 function isLanguageLasting({ knowledgeBase }: WatchedState, commits: CommittedStates): boolean {
   const now = commits.current(knowledgeBase)
   if (now?.language !== knowledgeBase.language) return false
@@ -103,9 +103,9 @@ export function hybridValues(
 
 /** Texts that are read for the phrases of one search. */
 const TEXTS_MAX = 1_000
-/** Of these texts together. */
+/** For these texts together. */
 const PHRASE_CHARS_MAX = 16_000_000
-/** Texts that are read at once: the first tell how long they are. */
+/** Texts that are read at once: the first ones show their length. */
 const FIRST_TEXTS = 16
 const TEXTS_PER_READ = 256
 const CHARS_PER_READ = 1_000_000
@@ -126,6 +126,7 @@ async function findPhrases(
 ): Promise<PhraseHits | null> {
   const { phrases, isWhole } = phrasesOf(text, state.knowledgeBase.language)
   if (phrases.length === 0) return null
+  if (!context.deps.storages.isCopied(state.knowledgeBase)) throw withoutCopy(state.knowledgeBase)
   const bonuses = new Map<bigint, number>()
   const counts = new Map<bigint, number>()
   let bound = 0
@@ -166,7 +167,7 @@ async function holdersOf(
   const verdicts = await verdictsOf(candidates, reading, context)
   const keys = candidates.filter((key) => verdicts.get(key)?.isHeld === true)
   const holders = { keys, chunkCount }
-  // What a later commit may have changed is not kept, nor told: the search is tried again.
+  // Results that a later commit may have changed are neither kept nor returned: the search is repeated.
   if (!state.isCurrent()) return holders
   const bytes = PHRASE_BYTES + 2 * name.length + VERDICT_BYTES * verdicts.size + 8 * keys.length
   phrases.set(name, { holders, stateNumber: state.number, verdicts, bytes })
@@ -215,7 +216,7 @@ function groupCondition({ all, or }: TermGroup): string {
 interface Reading {
   readonly phrase: Phrase
   readonly kb: KnowledgeBase
-  /** Of the texts that are read. */
+  /** For the texts read. */
   readonly charsMax: number
   readonly known: ReadonlyMap<bigint, Verdict> | undefined
 }
@@ -266,7 +267,7 @@ async function isIn(
   }
 }
 
-/** Of each chunk, what is embedded before its content, and the content: a phrase is in one of them. */
+/** The text embedded before each chunk, and its content: a phrase is in one of them. */
 async function chunkTextsOf(
   keys: readonly bigint[],
   kb: KnowledgeBase,

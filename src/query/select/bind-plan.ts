@@ -25,7 +25,7 @@ const COLUMN_TEXTS_MAX = 1000
 /** Values in the parameters of a statement, those in lists too. */
 const BOUND_VALUES_MAX = 20_000
 
-/** Of a text that is searched for: a model reads much less of it. */
+/** For a search text: a model reads much less. */
 const SEARCH_TEXT_CHARS_MAX = 200_000
 
 export interface Binding extends RunContext {
@@ -36,9 +36,9 @@ export interface Binding extends RunContext {
 
 export interface BoundPlan {
   readonly values: BoundValues
-  /** Those among the values that hold for one state of the knowledge bases. */
+  /** The values that are valid for one state of the knowledge bases. */
   readonly keywords: BoundKeywords
-  /** What is to be said of the rows that were fetched. */
+  /** Warnings about the fetched rows. */
   readonly warnings?: readonly string[]
 }
 
@@ -272,7 +272,7 @@ function vectorLength(vector: Float32Array): number {
 }
 
 const AGENT_QUESTIONS_MAX = 100
-/** Questions of one statement that are asked at the same time. */
+/** The number of one statement's questions that run at once. */
 const QUESTIONS_AT_ONCE = 4
 
 /**

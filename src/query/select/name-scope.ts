@@ -20,9 +20,9 @@ import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core
 import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/database-names.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 import type { NameScope, Relation } from '../../sql/search/plan-inputs.ts'
 import {
@@ -41,7 +41,7 @@ import {
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.
  * @param database the project of names without a qualifier, or `files`
- * @param tables what is known of tables elsewhere; null: their columns do not matter
+ * @param tables the known remote tables; null: their columns do not matter
  */
 export function nameScope(
   snapshot: CatalogSnapshot,
@@ -65,7 +65,7 @@ export function nameScope(
       const relation = find(snapshot, qualifier, name, tables)
       requireRight(rights, relation?.kind === 'agent' ? 'ask' : 'read')
       if (relation === undefined) {
-        // An agent is not told the names that it may not read.
+        // An agent does not learn names that it may not read.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
         throw missingRelation(snapshot, qualifier, name)
       }
@@ -105,7 +105,7 @@ export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   )
 }
 
-/** A table of a database elsewhere, or a SELECT for it; undefined: the name is none of one. */
+/** A table of a remote database, or a SELECT for it; undefined: another name. */
 function sourceRelation(
   snapshot: CatalogSnapshot,
   [qualifier = '', ...names]: readonly string[],
@@ -134,7 +134,7 @@ function tableNamed(names: readonly string[]): SourceFrom {
   return { kind: 'table', table: { schema: schema ?? null, name: name ?? '' } }
 }
 
-/** Before anything of a database elsewhere is asked for. @throws AppError `sql_forbidden` */
+/** Before anything is requested from a remote database. @throws AppError `sql_forbidden` */
 function checkAllowedSource(
   snapshot: CatalogSnapshot,
   parts: readonly string[],
@@ -153,7 +153,7 @@ function checkAllowedSource(
   }
 }
 
-/** Where existing clients look for the history of jobs. */
+/** Where existing clients expect the history of jobs. */
 const LOG = 'log'
 const JOBS_HISTORY = 'jobs_history'
 

@@ -34,7 +34,7 @@ export interface SelectPlan {
   readonly candidates: CandidatePlan | null
   /** True when a LIMIT keeps its answer short. */
   readonly isShort: boolean
-  /** True when it holds tables that are made of the catalog as it was. */
+  /** True if it contains tables derived from the catalog at that time. */
   readonly readsCatalog: boolean
   /** All that it names, but for those of its inner plans. */
   readonly knowledgeBases: readonly KnowledgeBase[]
@@ -42,15 +42,15 @@ export interface SelectPlan {
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
-  /** Set where nothing can change the answer: it is kept with the plan once it is known. null: it depends on something. */
+  /** Set if the answer never changes: it is stored with the plan once known. null: it depends on something. */
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
-  /** Set where it counts the chunks of a knowledge base and does nothing else. */
+  /** Set if it only counts the chunks of a knowledge base. */
   readonly counted: CountedChunks | null
-  /** Set where it shows the chunks of one document and does nothing else. */
+  /** Set if it only shows the chunks of one document. */
   readonly document: DocumentRows | null
   /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
-  /** Their columns, of which the plan was made. */
+  /** The columns that the plan was based on. */
   readonly described: readonly {
     readonly table: WantedTable
     readonly columns: readonly SourceColumn[]
@@ -63,7 +63,7 @@ export interface SelectPlan {
 
 export interface CountedChunks {
   readonly knowledgeBase: KnowledgeBase
-  /** What the column is called and holds: known once the database has answered it. */
+  /** The column's name and type: known once the database has answered. */
   columns: RowStream['columns'] | null
 }
 
@@ -89,7 +89,7 @@ export interface CandidatePlan {
 
 /** Chunks to be found before the statement runs. */
 export interface CandidateRequest {
-  /** Of the search text. */
+  /** The index of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
@@ -127,8 +127,8 @@ export class PlanCache {
   readonly #planning = new SingleFlight()
 
   /**
-   * Of statements that come many times at once, one is planned and the others wait for it: what `find` gives them then
-   * is that plan. @throws what `plan` throws, and the signal's reason
+   * Of many equal statements at once, one is planned and the others wait for its plan, which `find` returns then. @throws
+   * errors of `plan`, and the signal's reason
    */
   async planned<T>(
     statement: string,
@@ -145,7 +145,7 @@ export class PlanCache {
     return (await find()) ?? plan()
   }
 
-  /** @param statement what a plan is made of, besides the catalog */
+  /** @param statement the key of a plan, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
     const known = this.#plans.get(planKey(statement, versions))
     const isOld =
@@ -182,7 +182,7 @@ export type DescribedTable =
   /** For an unknown table; the hint ends the message. */
   | { readonly from: null; readonly hint: string }
 
-/** By `wantedTableKey` the table that was wanted. */
+/** The requested tables, by `wantedTableKey`. */
 export type DescribedTables = ReadonlyMap<string, DescribedTable>
 
 export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
@@ -190,7 +190,7 @@ export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
   return JSON.stringify([sourceId, wanted.kind, ...names])
 }
 
-/** Planning cannot go on before this table is described. */
+/** Planning needs the description of this table first. */
 export class UndescribedTable extends Error {
   readonly table: WantedTable
 

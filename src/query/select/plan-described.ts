@@ -1,10 +1,10 @@
-/** Plans of statements that name tables elsewhere: their sources are asked for the columns first. */
+/** Plans of statements with remote tables: their sources are asked for the columns first. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,
@@ -15,7 +15,7 @@ import {
 import type { Planner } from './planner.ts'
 import type { PlanRequest } from './planning-protocol.ts'
 
-/** References to tables elsewhere in one statement, with those of its views. */
+/** References to remote tables in one statement, with those in its views. */
 const TABLES_MAX = 100
 
 interface DescribingDeps {
@@ -50,7 +50,7 @@ export async function planDescribed(
   }
 }
 
-/** Whether the tables that a plan was made of still have the columns that they had. */
+/** Whether the tables of a plan still have the same columns. */
 export async function isStillDescribed(
   { described }: SelectPlan,
   snapshot: CatalogSnapshot,
@@ -143,4 +143,4 @@ async function describeSimilar(
   return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
 }
 
-/** What a statement must know of tables elsewhere before it can be planned. */
+/** The facts about remote tables that planning needs. */

@@ -70,20 +70,19 @@ export async function planSelect(
   }
 }
 
-interface PlanOptions {
-  readonly parameterNames: readonly string[]
-  /** Of SELECTs for values around this one. */
-  readonly depth?: number
-  /** What the tree was read from; unset: a SELECT that is made of parts of one that was checked. */
-  readonly text?: string
-}
-
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-  { parameterNames, depth = 0, text }: PlanOptions,
+  given: {
+    readonly parameterNames: readonly string[]
+    /** The depth of nested SELECTs for values. */
+    readonly depth?: number
+    /** The text of the tree; unset: a SELECT built from parts of a checked one. */
+    readonly text?: string
+  },
 ): Promise<SelectPlan> {
+  const { parameterNames, depth = 0, text } = given
   const { inputs } = rewriting
   const { edits, isAsWritten } = await checked(tree, rewriting, engine, text === undefined)
   const candidates = await applyEdits(edits, inputs, engine)
@@ -277,7 +276,7 @@ async function parseWith(
 /**
  * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
  * @param tree of the whole statement, all edits applied; it is changed
- * @returns null where no search can be answered so
+ * @returns null if no search can be answered this way
  */
 async function candidatePlan(
   tree: TreeNode,

@@ -36,8 +36,8 @@ export interface PlannerOptions {
 }
 
 /**
- * Plans SELECTs: small ones at once, where it takes a millisecond or two; large ones in a thread that can be stopped, one
- * after the other, so that nothing else waits for their trees.
+ * Plans SELECTs: small ones at once, in a millisecond or two; large ones in a thread that can be stopped, one after the
+ * other, so that nothing waits for their trees.
  */
 export class Planner {
   readonly #options: PlannerOptions

@@ -1,4 +1,4 @@
-/** What the main thread and the planning thread say to each other. */
+/** The messages between the main thread and the planning thread. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { AllowedData } from '../../core/domain/agents/agent.ts'
 import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
@@ -21,14 +21,14 @@ export interface PlanRequest {
   readonly readsChunkKeys: boolean
   readonly isPrinted?: boolean
   readonly given?: GivenRows
-  /** What is known of tables elsewhere. */
+  /** The known remote tables. */
   readonly tables: DescribedTables
 }
 
 /** For Eider's own SELECTs: SQL for the rows of information_schema tables, by their names in lower case. */
 export type GivenRows = Readonly<Record<string, string>>
 
-/** What the names in it mean. */
+/** The meaning of its names. */
 export function requestScope(
   { database, allowed, readsChunkKeys, isPrinted = false, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
@@ -53,7 +53,7 @@ export type ToPlanningThread =
       /** null: the one that came last. */
       readonly snapshot: CatalogSnapshot | null
     }
-  /** What DuckDB's parser or printer said. */
+  /** The result of DuckDB's parser or printer. */
   | { readonly kind: 'text'; readonly call: number; readonly text: string }
   | { readonly kind: 'refused'; readonly call: number; readonly failure: PlanFailure }
 

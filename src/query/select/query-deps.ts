@@ -61,7 +61,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly chunker: Chunker
   readonly plans: PlanCache
   readonly phrases: KnownPhrases
-  /** Of statements that differ from others in values only. */
+  /** For statements that differ only in values. */
   readonly sharedPlans: SharedPlans
   /** The tables of information_schema that do not follow from the catalog. */
   readonly live: LiveTables
@@ -69,15 +69,15 @@ export interface QueryDeps extends DatabaseDeps {
   readonly access: StatementAccess
   /** The caller's rights; unset: everything may be read. The catalog shows no more than these allow. */
   readonly rights?: Rights
-  /** Those of the request's session. */
+  /** The variables of the request's session. */
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
   /** How long an insert is waited for before it is a job; 0: until its end. */
   readonly insertWaitMs: number
-  /** What of `queryMs` this statement has taken already, bringing rows from elsewhere; unset: nothing. */
+  /** The part of `queryMs` already spent on fetching remote rows; unset: none. */
   readonly spentMs?: number
-  /** Of the text of one statement, in UTF-8. */
+  /** For one statement's text, in UTF-8. */
   readonly statementBytesMax: number
   /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
   readonly readingMs?: number
@@ -91,14 +91,14 @@ export interface StatementAccess extends Omit<AccessDeps, 'snapshot'>, Omit<User
   readonly dropSessions: (login: string) => void
 }
 
-/** What goes on, for the tables of information_schema that show it. */
+/** Running work, for the tables of information_schema that show it. */
 export interface ShownActivity {
   now(): Activity
   /** The same snapshot as long as nothing changes. */
   shownIn(snapshot: CatalogSnapshot): CatalogSnapshot
 }
 
-/** What is passed along while one SELECT is bound and run. */
+/** The context of one SELECT while it is bound and run. */
 export interface RunContext {
   readonly deps: QueryDeps
   readonly signal: AbortSignal
@@ -140,13 +140,13 @@ export const NO_RERANKERS: RerankerRegistry = {
 
 /** How long the stages of a SELECT took, in milliseconds. */
 export interface StageTimes {
-  /** From text to a statement: only where no plan of it was cached. */
+  /** From text to a statement: only if no plan was cached. */
   plan: number
   embed: number
   /** Finding the nearest chunks and the keyword hits in memory. */
   candidates: number
   rerank: number
-  /** What the database did: it reads the rows, and scans where memory has no answer. */
+  /** The database's time: it reads the rows, and scans if memory has no answer. */
   rows: number
 }
 
@@ -171,16 +171,6 @@ export class StageTimer {
 
 export const KNOWN_BYTES_MAX = 16 * 1024 ** 2
 
-/** What is known of one phrase in one knowledge base. */
-export interface KnownPhrase {
-  readonly holders: Holders
-  /** Of the state for which the holders were found. */
-  readonly stateNumber: number
-  /** Of each text that was read: a chunk's text never changes under its key. */
-  readonly verdicts: ReadonlyMap<bigint, Verdict>
-  readonly bytes: number
-}
-
 export interface Verdict {
   readonly isHeld: boolean
   readonly charCount: number
@@ -188,12 +178,22 @@ export interface Verdict {
 
 export interface Holders {
   readonly keys: readonly bigint[]
-  /** Of the knowledge base. */
+  /** The number of the knowledge base's chunks. */
   readonly chunkCount: number
 }
 
 /** The phrases that were searched for last. */
-export class KnownPhrases extends LruMap<string, KnownPhrase> {
+export class KnownPhrases extends LruMap<
+  string,
+  {
+    readonly holders: Holders
+    /** The state for which the holders were found. */
+    readonly stateNumber: number
+    /** For each text read: a chunk's text never changes under its key. */
+    readonly verdicts: ReadonlyMap<bigint, Verdict>
+    readonly bytes: number
+  }
+> {
   constructor() {
     super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
   }

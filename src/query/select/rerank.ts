@@ -11,7 +11,7 @@ import { runPlan } from './run-plan.ts'
 export interface Reranked {
   /** The bound lists of their keys, relevances and distances. */
   readonly values: BoundValues
-  /** Of rerankers that failed: their searches have the order that they had before. */
+  /** From failed rerankers: their searches keep the original order. */
   readonly warnings: readonly string[]
   /** Whether every reranking was done. */
   readonly isReranked: boolean
@@ -105,7 +105,7 @@ async function scored(
   }
 }
 
-/** null where one of the values is not a text. */
+/** null if one of the values is not a text. */
 function queryTextOf(texts: readonly PlannedText[], params: ParameterValues): string | null {
   const values = texts.map((text) => {
     if (text.kind === 'constant') return text.text
@@ -116,8 +116,8 @@ function queryTextOf(texts: readonly PlannedText[], params: ParameterValues): st
 }
 
 /**
- * The scores as relevances. Candidates that were not scored come after those that were: none of them is more relevant
- * than the least of those. With `filtering_threshold` or `num_docs_to_keep` only what was scored can stay.
+ * The scores as relevances. Candidates without a score follow, with at most the lowest of the scores. With
+ * `filtering_threshold` or `num_docs_to_keep`, only candidates with a score can stay.
  */
 function withScores(
   candidates: readonly Candidate[],

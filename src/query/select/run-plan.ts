@@ -10,17 +10,12 @@ import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
 import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
+import { requireCopies } from './source-reads.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const CANDIDATE_ROUNDS_MAX = 6
-/** Of a statement that scans, whose phrases may be out of date by then. */
+/** For a scanning statement whose phrases may be outdated by then. */
 const SCANS_MAX = 6
-
-interface PlanRows {
-  readonly rows: RowStream
-  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
-  readonly isFromMemory: boolean
-}
 
 /**
  * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
@@ -31,7 +26,11 @@ export async function runPlan(
   plan: SelectPlan,
   bound: BoundPlan,
   context: PlanRun,
-): Promise<PlanRows> {
+): Promise<{
+  readonly rows: RowStream
+  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
+  readonly isFromMemory: boolean
+}> {
   const { candidates, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
@@ -62,6 +61,7 @@ export async function runPlan(
  * came, so it finds all of a write or nothing of it, and what its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
+  requireCopies({ plan }, context.deps)
   const { sql, isShort } = plan
   let current = bound
   for (let attempt = 1; ; attempt += 1) {
@@ -92,20 +92,21 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The count of the chunks where it is known. null: the statement gives it. */
+/** The count of the chunks if known. null: the statement returns it. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
 ): Promise<RowStream | null> {
   const columns = counted?.columns ?? null
   if (counted === null || columns === null) return null
+  if (!deps.storages.isCopied(counted.knowledgeBase)) return null
   const count = await deps.known.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** The rows of a document's chunks where they are known. null: the statement gives them. */
+/** The rows of a document's chunks if known. null: the statement returns them. */
 async function documentRows(
   document: DocumentRows | null,
   { values }: BoundPlan,
@@ -128,7 +129,7 @@ async function documentRows(
 
 const NO_HIT = { relevance: null, distance: null }
 
-/** Of a plan that is run. */
+/** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
   /** Whether the types of the values are not needed: the types that answers show are enough. */
@@ -146,13 +147,37 @@ async function runOverCandidates(
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
+  return withChunks(candidates.searches, context, () => {
+    return runOver(plan, candidates, { values, keywords }, context)
+  })
+}
+
+/** Has the chunks of the searches here, where their knowledge bases are not copied, until the statement sees them. */
+function withChunks<T>(
+  searches: readonly FoundSearch[],
+  { deps: { storages } }: RunContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  return searches.reduce<() => Promise<T>>((inner, { knowledgeBase, chunks }) => {
+    if (storages.isCopied(knowledgeBase)) return inner
+    const rows = { ids: [], keys: chunks.map(({ key }) => key), areFound: true }
+    return () => storages.withRows(knowledgeBase, rows, inner)
+  }, work)()
+}
+
+async function runOver(
+  plan: CandidatePlan,
+  candidates: FoundCandidates,
+  { values, keywords }: BoundPlan,
+  context: PlanRun,
+): Promise<RowStream | typeof STALE> {
   const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
   const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
   // Vectors and rows are of one state, then.
   if (shown !== null) return isCurrent() ? shown : STALE
   const rows = await runBound(candidates.statement(), context)
   plan.known.columns = rows.columns
-  // Its transaction has begun by now: it does not see what comes later.
+  // Its transaction has started by now: it does not see later changes.
   if (isCurrent()) return rows
   await close(rows)
   return STALE
@@ -235,7 +260,7 @@ function shownHits({ offset, limit, columns }: PlainAnswer, hits: readonly Shown
     .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
-/** Those that meet the thresholds. null: a threshold is of no number. */
+/** The hits that meet the thresholds. null: a threshold is not a number. */
 function hitsWithin(
   { thresholds }: PlainAnswer,
   { chunks, relevances }: FoundSearch,

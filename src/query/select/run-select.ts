@@ -31,6 +31,7 @@ import {
   directRows,
   planWithoutRows,
   readsOf,
+  requireCopies,
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
@@ -56,7 +57,7 @@ export interface SelectRequest {
   readonly isShown?: boolean
   /** Set by a caller that reads `encoded`: the rows then come from the engine, with its types. */
   readonly isEncoded?: boolean
-  /** Set by a caller that wants to know of the statement and not its rows: tables elsewhere are empty then. */
+  /** Set by a caller that wants the statement's description, not its rows: remote tables are empty then. */
   readonly isDescribed?: boolean
   /** Set for a SELECT of Eider that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
@@ -89,7 +90,7 @@ export async function runSelect(
     const { plan } = prepared
     planned(plan)
     const { times } = prepared.binding.timer
-    // As they come from elsewhere they have no types but those that JSON has.
+    // Straight from the source, they have only JSON's types.
     const direct = request.isEncoded === true ? null : await directRows(plan, prepared.binding)
     if (direct !== null) return { ...direct, plan, isFromMemory: false, isReranked: false, times }
     const bound = await bind(prepared, request)
@@ -132,6 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
+    if (request.isDescribed !== true) requireCopies(prepared, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -141,7 +143,7 @@ export async function withBoundSelect<T>(
   })
 }
 
-/** Tables elsewhere are changed without a word: then what was known of them is asked for again, once. */
+/** Remote tables change without notice: then they are described again, once. */
 async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
@@ -196,7 +198,7 @@ export interface BoundSelect {
   /** Whether vectors in memory gave the chunks that were reranked. */
   readonly isFromMemory: boolean
   readonly binding: Binding
-  /** To be called when the statement is over: lets go of the rows that were brought here from elsewhere. */
+  /** Call it when the statement is over: releases the fetched remote rows. */
   release(): Promise<void>
 }
 
@@ -212,7 +214,7 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(await prepare(request, deps, signal), request)
+  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
 }
 
 async function prepare(
@@ -245,7 +247,7 @@ async function prepare(
   return { plan, binding: { deps, signal, timer, params, options } }
 }
 
-/** Brings rows from elsewhere, then binds the plan over them. */
+/** Fetches remote rows, then binds the plan over them. */
 async function bind(
   { plan, binding }: PreparedSelect,
   { isDescribed = false }: SelectRequest,
@@ -281,7 +283,7 @@ async function bindHere(plan: SelectPlan, binding: Binding): Promise<BoundSelect
   }
 }
 
-/** Of keyword indexes that are being brought up to date. */
+/** For keyword indexes being updated. */
 function keywordWarnings({ searches, parameters, rerankings, innerPlans }: SelectPlan): string[] {
   const own = searches.flatMap(({ textIndex, knowledgeBase }) => {
     if (!knowledgeBase.hasOlderTerms || !parameters.has(BOUND.termKeys(textIndex))) return []
@@ -291,12 +293,6 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-interface PlannedSelect {
-  readonly plan: SelectPlan
-  /** The search texts that were taken out of the statement, by the name of their parameter. */
-  readonly texts: ReadonlyMap<string, string>
-}
-
 /** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
@@ -304,7 +300,11 @@ const SHARED_CHARS_MAX = 10_000
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
-): Promise<PlannedSelect> {
+): Promise<{
+  readonly plan: SelectPlan
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   const { isPrinted = false } = request
@@ -341,14 +341,10 @@ async function cachedPlan(
   return deps.plans.planned(statement, snapshot, { find, plan }, signal)
 }
 
-/** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */
+/** The inputs of a plan, besides the catalog and the text: callers with other rights have other plans. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${isPrinted === true}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
-}
-
-function jsonOrEmpty(value: object | undefined): string {
-  return value === undefined ? '' : JSON.stringify(value)
+  return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`
 }
 
 /** undefined if a parameter for a literal did not become a search. */
@@ -369,7 +365,7 @@ async function planIfAllSearched(
 
 const PIVOT_VALUES_MAX = 1000
 
-/** The statement with the values of its PIVOTs written out, where it leaves them to be looked up. */
+/** The statement with the values of its PIVOTs filled in, if it leaves them open. */
 async function withPivotsResolved(
   request: SelectRequest,
   deps: QueryDeps,

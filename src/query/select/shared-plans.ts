@@ -26,9 +26,9 @@ type KnownShape =
 
 export interface SharingRequest {
   readonly sql: string
-  /** Of `sql`, where it was read in the standard way before. */
+  /** For `sql`, if it was read in the standard way before. */
   readonly tokens: readonly Token[] | undefined
-  /** What else the plan is made of. */
+  /** The other inputs of the plan. */
   readonly scope: string
   readonly versions: Pick<CatalogSnapshot, 'definitionsVersion' | 'limits'>
 }
@@ -63,7 +63,7 @@ export class SharedPlans {
 
   #find({ sql, tokens: known, scope, versions }: SharingRequest): FoundShape | null {
     if (sql.length > SHAPE_CHARS_MAX) return null
-    // What is escaped with a backslash may be read in two ways.
+    // Text with backslashes may be read in two ways.
     const tokens = sql.includes('\\') ? [] : (known ?? plainTokens(sql))
     const { definitionsVersion, limits } = versions
     const keyOf = (shape: string) => {

@@ -1,7 +1,7 @@
-/** Rows of databases elsewhere, brought here before the statement that reads them runs. */
+/** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
@@ -134,7 +134,7 @@ function totalType({ kind, column }: SourceTotal): string {
   return `DECIMAL(38,${scale})`
 }
 
-/** What is sent to each source, for EXPLAIN. */
+/** The SQL sent to each source, for EXPLAIN. */
 export function describedReads(plan: SelectPlan, { params }: ReadContext): readonly string[] {
   const direct = plan.direct === null ? null : renderDirect(plan.direct, params)
   if (plan.direct !== null && direct !== null) {
@@ -201,7 +201,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
       sql: put(candidates.sql),
       requests: candidates.requests.map((request) => {
         const { prefilter } = request
-        // Rows elsewhere may be others the next time.
+        // Remote rows may differ the next time.
         if (prefilter === null || put(prefilter.sql) === prefilter.sql) return request
         return {
           ...request,
@@ -213,7 +213,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
   }
 }
 
-/** The same rows; what they were made of is let go when they are all read, when their reader leaves, or when reading fails. */
+/** The same rows; their source is released when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
   const { exactBatches, typedBatches, encoded } = rows
   // All of them are here already.
@@ -268,6 +268,16 @@ export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<b
   const before = catalog.snapshot().definitionsVersion
   await Promise.all(remote.map((kb) => storages.fresh(kb)))
   return catalog.snapshot().definitionsVersion !== before
+}
+
+/** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
+export function requireCopies<T extends { readonly plan: SelectPlan }>(
+  planned: T,
+  { storages }: Pick<QueryDeps, 'storages'>,
+): T {
+  const missing = knowledgeBasesOf(planned.plan).find((kb) => !storages.isCopied(kb))
+  if (missing !== undefined) throw withoutCopy(missing)
+  return planned
 }
 
 function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {

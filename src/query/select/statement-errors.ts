@@ -1,9 +1,9 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
@@ -22,7 +22,7 @@ export function inWhole(error: unknown, whole: string, statement: Statement): un
   return error
 }
 
-/** Of a job each of its statements, too. */
+/** For a job, also each of its statements. */
 function* innerTexts(
   statement: Statement,
   whole: string,
@@ -99,7 +99,7 @@ function isPlaceIn(text: string, place: NamedPlace): boolean {
   return text.slice(at, at + shown.length).replaceAll(/[\t\r\0]/g, ' ') === shown
 }
 
-/** In code units; at most the end of the text. It may be long: none of it is copied. */
+/** In code units; at most the end of the text, which may be long and is not copied. */
 function offsetIn(text: string, { line, column }: Pick<NamedPlace, 'line' | 'column'>): number {
   let at = 0
   for (let before = 1; before < line; before += 1) {

@@ -71,8 +71,8 @@ function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot 
 }
 
 /**
- * Checks one SELECT as it would run and gives its columns; nothing of it is run and no agent is asked.
- * @throws AppError as for running it; `sql_not_supported` where it has parameters
+ * Checks one SELECT as it would run and returns its columns; it is not run, and no agent is asked.
+ * @throws AppError as for running it; `sql_not_supported` if it has parameters
  */
 export async function describeSelect(
   { sql, database }: Pick<NewView, 'sql' | 'database'>,
@@ -97,7 +97,7 @@ export async function describeSelect(
   }
 }
 
-/** Runs a SELECT that is made of parts of a statement: its failures name no places, which would not be the caller's. */
+/** Runs a SELECT built from parts of a statement: its errors name no positions, which would not be the caller's. */
 export async function runComposedSelect(
   request: SelectRequest,
   deps: QueryDeps,
@@ -118,8 +118,8 @@ export async function composing<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * An expression of the caller as a part of a SELECT: in parentheses of its own, so that it stays one, and before the
- * end of the line, where a comment ends.
+ * The caller's expression as a part of a SELECT: in parentheses, so that it stays one, and with a line end after it, where a
+ * comment ends.
  */
 export function enclosed(expression: string): string {
   return `(${expression}\n)`

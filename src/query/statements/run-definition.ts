@@ -24,10 +24,12 @@ import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'
 import {
   alterDatabase,
+  checkDatabase,
   createDatabase,
   createProject,
   dropDatabase,
   dropProject,
+  QUICK_CHECK_MS,
 } from '../definitions/define-database.ts'
 import {
   createKey,
@@ -49,13 +51,15 @@ import { narrowedSelect, type Shown } from './show-select.ts'
 export async function runDatabaseStatement(
   { statement, db }: StatementRequest<DatabaseStatement>,
   deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<QueryResult> {
   const { name } = statement
   const snapshot = deps.catalog.snapshot()
   switch (statement.kind) {
-    case 'create_database':
-      await createSource(statement, deps)
-      return done(db)
+    case 'create_database': {
+      const warnings = await createSource(statement, deps, signal)
+      return { ...done(db), ...(warnings.length === 0 ? {} : { warnings }) }
+    }
     case 'alter_database':
       await alterDatabase(requireDataSource(snapshot, name), statement, deps)
       return done(db)
@@ -72,15 +76,22 @@ export async function runDatabaseStatement(
 
 type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
 
+/** @returns what is wrong with its connection, which does not stop it: the server may only be down */
 async function createSource(
   { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
   deps: QueryDeps,
-): Promise<void> {
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const snapshot = deps.catalog.snapshot()
   const known = findProject(snapshot, name) ?? findDataSource(snapshot, name)
-  if (known !== undefined && ifNotExists) return
-  if (engine === null) await createProject(name, deps)
-  else await createDatabase({ name, engine, parameters }, deps, orReplace)
+  if (known !== undefined && ifNotExists) return []
+  if (engine === null) {
+    await createProject(name, deps)
+    return []
+  }
+  const created = await createDatabase({ name, engine, parameters }, deps, orReplace)
+  const check = await checkDatabase(created, deps, signal, QUICK_CHECK_MS)
+  return check.success ? [] : [`${name} was created, but cannot connect: ${check.errorMessage}`]
 }
 
 async function drop(
@@ -127,7 +138,7 @@ export async function runAgentStatement(
   }
 }
 
-/** What the agent lacks as it is defined. */
+/** Warnings about missing parts of the agent. */
 function withWarnings(agent: Agent, { agents }: QueryDeps) {
   const warnings = agents.warningsOf(agent)
   return warnings.length === 0 ? {} : { warnings }
@@ -167,7 +178,7 @@ export async function runJobStatement(
   return done(db)
 }
 
-/** The options after USING with the name before it. @throws AppError `invalid_request` where they name another */
+/** The options after USING with the name before it. @throws AppError `invalid_request` if they name another */
 export function withStatementName(
   options: Readonly<Record<string, unknown>>,
   name: string,

@@ -19,9 +19,9 @@ import { describedReads } from '../select/source-reads.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 
 /**
- * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
- * sub-queries there. Before it, a row `source` for each SELECT that is sent to a database elsewhere, and a row `search` for
- * each search: how its chunks are found, and why so. As JSON the plan is a tree.
+ * DuckDB's plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are sub-queries
+ * there. Before it, a row `source` for each SELECT that is sent to a remote database, and a row `search` for each search:
+ * how its chunks are found, and why so. As JSON the plan is a tree.
  */
 export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
@@ -131,7 +131,7 @@ function feedbackOf(
   return bound.includes(undefined) ? ', feedback by the text' : ''
 }
 
-/** A reranked search finds its candidates by a SELECT of its own. */
+/** A reranked search finds its candidates with a separate SELECT. */
 function rerankingChoices(
   { candidates, knowledgeBase: kb, rerankedCount }: PlannedReranking,
   { innerPlans }: SelectPlan,
@@ -177,13 +177,13 @@ function batchesAfter(
 interface PlanNode {
   /** DuckDB's name of the operator: `HASH_GROUP_BY`. */
   readonly operator: string
-  /** What it does, as DuckDB says it: `Filters`, `Order By`. */
+  /** Its description by DuckDB: `Filters`, `Order By`. */
   readonly details: Readonly<Record<string, string | readonly string[]>>
   readonly estimated_rows: number | null
   /** These are null where the statement did not run. */
   readonly rows: number | null
   readonly rows_scanned: number | null
-  /** Of the operator alone, on all threads together. */
+  /** For the operator alone, over all threads. */
   readonly seconds: number | null
   readonly children: readonly PlanNode[]
 }

@@ -132,7 +132,7 @@ function doesNotExist(name: QualifiedName): AppError {
 
 type SourceStatement = StatementOf<'sources'>
 
-/** What a knowledge base is kept in step with. */
+/** The sources of a knowledge base. */
 export async function runSourceStatement(
   { statement, db }: StatementRequest<SourceStatement>,
   deps: QueryDeps,

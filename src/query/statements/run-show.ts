@@ -52,8 +52,8 @@ function selectOf(statement: ShowStatement, scope: ShowScope): string {
 const ALWAYS_SET = ['id', 'chunk_id', 'chunk_content', 'metadata'].map(literal).join(', ')
 
 /**
- * DuckDB describes what can be read as it is; an agent cannot, it has to be asked, and of a knowledge base `*` shows only
- * the columns that each has.
+ * DuckDB describes readable relations; an agent must be asked, and for a knowledge base `*` shows only the columns common to
+ * all.
  */
 function describeSelect(name: QualifiedName, scope: ShowScope): string {
   const database = name.project ?? scope.db
@@ -149,4 +149,4 @@ function usingText(options: Readonly<Record<string, unknown>>): string {
   return lines.length === 0 ? '' : ` USING\n${lines.join(',\n')}`
 }
 
-/** SHOW and DESCRIBE of what is in a data source: its tables are asked for, and its failure is that of the statement. */
+/** SHOW and DESCRIBE of a data source: its tables are requested, and its failure is the statement's. */

@@ -136,7 +136,7 @@ async function create(
     })
     return done(db, made.rowCount)
   } catch (error) {
-    // Another statement has made it meanwhile.
+    // Another statement has created it meanwhile.
     if (ifNotExists && isTaken(error) && isThere()) return done(db)
     throw error
   }
@@ -205,7 +205,7 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | u
   return table && { kind: 'table', table }
 }
 
-/** What a new one of this name would replace: the file `teas.csv` is not in the way of `teas`. */
+/** What a new table of this name would replace: the file `teas.csv` does not conflict with `teas`. */
 function findExactly(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | undefined {
   if (!isFile(name, db)) return find(name, db, deps)
   const { files } = deps.catalog.snapshot()
@@ -240,14 +240,12 @@ async function tableSql(
   return `(${parts.join(', ')})`
 }
 
-interface ColumnChange {
-  readonly change: Exclude<TableChange, { kind: 'rename' }>
-  readonly table: ProjectTable
-}
-
 /** What follows `ALTER TABLE name`; null: it is so already. @throws AppError those of the planner */
 async function changeSql(
-  { change, table }: ColumnChange,
+  {
+    change,
+    table,
+  }: { readonly change: Exclude<TableChange, { kind: 'rename' }>; readonly table: ProjectTable },
   place: Place,
   deps: QueryDeps,
   signal: AbortSignal,
@@ -290,7 +288,7 @@ async function columnsSql(
   return list
 }
 
-/** DuckDB's own name for the place of a row, by which an UPDATE finds it. @throws AppError `invalid_name` */
+/** DuckDB's name for the position of a row, which an UPDATE uses. @throws AppError `invalid_name` */
 function refuseRowId(name: string): void {
   if (nameKey(name) !== 'rowid') return
   throw new AppError('invalid_name', 'A column cannot be called rowid: choose another name')

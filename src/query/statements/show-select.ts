@@ -29,7 +29,7 @@ export interface ShowScope {
   readonly snapshot: CatalogSnapshot
   /** `context.db` of the request. */
   readonly db: string
-  /** What is shown is in it, and nothing else is in information_schema then. */
+  /** Its content is included, and not in information_schema. */
   readonly source?: ShownSource | null
 }
 
@@ -108,7 +108,7 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
   }
 }
 
-/** Of one knowledge base, or of all in the project. */
+/** For one knowledge base, or all in the project. */
 function sourcesCondition({ table }: ShowRows, scope: ShowScope): string {
   const project = schemaNamed(table?.project ?? scope.db, scope)
   const ofProject = `PROJECT = ${literal(project)}`
@@ -136,7 +136,7 @@ function shown(name: string, condition?: string): Shown {
   return condition === undefined ? found : { ...found, sql: `${found.sql} WHERE ${condition}` }
 }
 
-/** Existing clients look for the column `Tables_in_<database as they wrote it>`. */
+/** Existing clients expect the column `Tables_in_<database as they wrote it>`. */
 function shownTables(database: string, scope: ShowScope, isFull: boolean): Shown {
   const likeColumn = `Tables_in_${database}`
   const columns = `TABLE_NAME AS ${quote(likeColumn)}${isFull ? ', TABLE_TYPE AS "Table_type"' : ''}`

@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import {
   attribute,
@@ -29,7 +28,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const packagePath = attribute(rootFile, 'full-path') ?? 'content.opf'
   const book = child(part(packagePath), 'package')
   if (book === undefined) {
-    throw new AppError('file_unreadable', `The EPUB has no list of chapters (${packagePath})`)
+    throw unreadable(`The EPUB has no list of chapters (${packagePath})`)
   }
   const listed = chapterPaths(book, packagePath)
   const contents = contentsPaths(book, packagePath)
@@ -45,7 +44,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const missing = listed.length - chapters.length
   if (missing > 0) notes.warn(`${missing} of ${listed.length} chapters are missing in the EPUB`)
   const { title, columns } = documentProperties(child(book, 'metadata'))
-  const { content, starts } = joined(chapters.filter((chapter) => chapter !== ''))
+  const { content, starts } = joinedChapters(chapters.filter((chapter) => chapter !== ''))
   notes.recognize({ pages: starts.length })
   yield wholeDocument({
     content,
@@ -62,7 +61,7 @@ function refuseLocked(encryption: XmlElement | undefined): void {
     return /\.x?html?$/i.test(attribute(one, 'URI') ?? '')
   })
   if (locked.length === 0) return
-  throw new AppError('file_unreadable', 'The EPUB is locked (DRM); only books without it are read')
+  throw unreadable('The EPUB is locked (DRM); only books without it are read')
 }
 
 /** Each chapter once, in the order of the spine. */
@@ -128,7 +127,7 @@ function pathOf(folder: string, href: string): string {
   }
 }
 
-function joined(chapters: readonly string[]) {
+function joinedChapters(chapters: readonly string[]) {
   const starts: number[] = []
   let length = 0
   for (const chapter of chapters) {

@@ -1,11 +1,10 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import { wholeDocument } from '../document-format.ts'
+import { unreadable, wholeDocument } from '../document-format.ts'
 import { pageTree } from '../html/elements.ts'
 import { markdownOf } from '../html/html-markdown.ts'
 import { removeUnseen, writeFormulas, writeInlineText } from '../html/inline-text.ts'
 import { mainContent } from '../html/main-content.ts'
-import { columnsOf, linksOf, pageFacts, titleOf } from '../html/page-facts.ts'
+import { factColumns, linksOf, pageFacts, pageTitle } from '../html/page-facts.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { decodeText } from '../text-encoding.ts'
 
@@ -15,12 +14,12 @@ const META_CHARSET_BYTES = 2048
 export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadDocument> {
   if (bytes.byteLength > READING_LIMITS.htmlBytesMax) {
     const limit = `HTML has at most ${READING_LIMITS.htmlBytesMax} bytes`
-    throw new AppError('file_unreadable', `${limit}, found ${bytes.byteLength}`)
+    throw unreadable(`${limit}, found ${bytes.byteLength}`)
   }
   const document = pageTree(decodeText(bytes, charset ?? declaredCharset(bytes)))
   const facts = {
-    title: titleOf(document),
-    columns: columnsOf(document),
+    title: pageTitle(document),
+    columns: factColumns(document),
     links: linksOf(document, url),
     page: pageFacts(document, url),
   }

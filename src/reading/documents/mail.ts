@@ -1,8 +1,7 @@
 import type { Address, Attachment, Email } from 'postal-mime'
 import PostalMime from 'postal-mime'
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { type ReadingNotes, unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { decodeText } from '../text-encoding.ts'
 import { markdownOfHtml } from './html.ts'
@@ -15,7 +14,7 @@ export async function* readEml(
 ): AsyncGenerator<ReadDocument> {
   const email = await parsedMail(bytes)
   if (email.headers.length === 0) {
-    throw new AppError('file_unreadable', 'The file is no mail: it begins with no header')
+    throw unreadable('The file is no mail: it begins with no header')
   }
   const message = readMessage(email)
   notes.recognize({ messages: 1 })
@@ -63,7 +62,7 @@ async function parsedMail(bytes: Uint8Array): Promise<Email> {
     })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new AppError('file_unreadable', `The mail could not be read: ${reason}`, { cause })
+    throw unreadable(`The mail could not be read: ${reason}`, cause)
   }
 }
 
@@ -110,7 +109,7 @@ function addresses(list: readonly Address[] | undefined): string {
 const TEXT_PART_MIN = 0.2
 
 function bodyOf(email: Email): Pick<ReadDocument, 'content' | 'syntax'> {
-  const texts = email.attachments.filter(isText).map(({ content }) => {
+  const texts = email.attachments.filter(isTextPart).map(({ content }) => {
     return typeof content === 'string' ? content : decodeText(new Uint8Array(content), null)
   })
   const text = plainText([email.text ?? '', ...texts].join('\n\n'))
@@ -134,13 +133,13 @@ function plainText(text: string): string {
 }
 
 /** A part without a name whose type is just `text`, or an unknown one such as `text/x-note`. */
-function isText({ filename, mimeType, disposition }: Attachment): boolean {
+function isTextPart({ filename, mimeType, disposition }: Attachment): boolean {
   return !filename && disposition !== 'attachment' && /^text(\/x-[\w.+-]+)?$/i.test(mimeType)
 }
 
 /** Inline pictures and signatures are not attachments. */
 function isAttached(attachment: Attachment): boolean {
-  if (isText(attachment)) return false
+  if (isTextPart(attachment)) return false
   const isPicture = attachment.related === true && attachment.mimeType.startsWith('image/')
   return !isPicture && !/^application\/(pgp|pkcs7)-(signature|encrypted)$/.test(attachment.mimeType)
 }

@@ -66,14 +66,16 @@ interface Edit {
 
 export function cleanMarkdown(source: string, url: string | null = null): CleanMarkdown {
   const cleaner = new Cleaner(source, url)
-  for (const piece of piecesOf(source)) cleaner.read(piece.text, piece.start)
+  for (const piece of markdownPieces(source)) cleaner.read(piece.text, piece.start)
   return cleaner.result()
 }
 
 /** The parser's work grows faster than a text: a long one is read in pieces, cut at headings. */
 const PIECE_CHARS = 20_000
 
-function* piecesOf(source: string): Generator<{ readonly text: string; readonly start: number }> {
+function* markdownPieces(
+  source: string,
+): Generator<{ readonly text: string; readonly start: number }> {
   let start = 0
   while (source.length - start > PIECE_CHARS) {
     const end = cutAfter(source, start + PIECE_CHARS)
@@ -318,30 +320,28 @@ function decoded(text: string): string {
 const YAML_BLOCK = /^---[ \t]*\n([\s\S]{0,50000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/
 const TOML_BLOCK = /^\+\+\+[ \t]*\n([\s\S]{0,50000}?)\n\+\+\+[ \t]*(?:\n|$)/
 
-const COLUMNS_MAX = 50
-const VALUE_CHARS_MAX = 1000
+const FRONT_COLUMNS_MAX = 50
+const FACT_CHARS_MAX = 1000
 /** Every document has these columns itself. */
-const OWN_COLUMNS = new Set(['id', 'content', 'title', 'format', 'layout'])
+const MARKDOWN_COLUMNS = new Set(['id', 'content', 'title', 'format', 'layout'])
 
-interface FrontMatter {
+/** The front matter of a text (YAML or TOML), and the text. An empty block is text. */
+function takeFrontMatter(source: string): {
   readonly body: string
   readonly title: string | null
   readonly columns: Row
-}
-
-/** The front matter of a text (YAML or TOML), and the text. An empty block is text. */
-function takeFrontMatter(source: string): FrontMatter {
+} {
   const yaml = YAML_BLOCK.exec(source)
   const toml = yaml === null ? TOML_BLOCK.exec(source) : null
   const found = yaml ?? toml
-  const facts = found === null ? null : factsOf(found[1] ?? '', yaml !== null)
+  const facts = found === null ? null : markdownFacts(found[1] ?? '', yaml !== null)
   if (found === null || facts === null) return { body: source, title: null, columns: {} }
   const columns: Record<string, string | number | boolean | string[]> = {}
   for (const [key, fact] of Object.entries(facts)) {
     const name = key.toLowerCase().replace(/[^a-z0-9_]+/g, '_')
     const value = plainValue(fact)
-    const isOwn = OWN_COLUMNS.has(name) || !/^[a-z_]\w{0,60}$/.test(name)
-    if (isOwn || value === null || Object.keys(columns).length >= COLUMNS_MAX) continue
+    const isOwn = MARKDOWN_COLUMNS.has(name) || !/^[a-z_]\w{0,60}$/.test(name)
+    if (isOwn || value === null || Object.keys(columns).length >= FRONT_COLUMNS_MAX) continue
     columns[name] = value
   }
   const title = plainValue(Reflect.get(facts, 'title'))
@@ -353,7 +353,7 @@ function takeFrontMatter(source: string): FrontMatter {
 }
 
 /** null: no names with values. Aliases are not followed: they can swell. */
-function factsOf(block: string, isYaml: boolean): object | null {
+function markdownFacts(block: string, isYaml: boolean): object | null {
   try {
     const facts: unknown = isYaml
       ? parseYaml(block, { maxAliasCount: 0, logLevel: 'silent' })
@@ -366,11 +366,11 @@ function factsOf(block: string, isYaml: boolean): object | null {
 }
 
 function plainValue(value: unknown): string | number | boolean | string[] | null {
-  if (typeof value === 'string') return value.slice(0, VALUE_CHARS_MAX)
+  if (typeof value === 'string') return value.slice(0, FACT_CHARS_MAX)
   if (typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (value instanceof Date) return value.toISOString()
   if (!Array.isArray(value)) return null
   const words = value.filter((one) => typeof one === 'string' || typeof one === 'number')
-  return words.slice(0, 100).map((one) => String(one).slice(0, VALUE_CHARS_MAX))
+  return words.slice(0, 100).map((one) => String(one).slice(0, FACT_CHARS_MAX))
 }

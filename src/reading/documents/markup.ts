@@ -9,7 +9,15 @@ import { fence } from './office/markdown-blocks.ts'
  */
 interface Markup {
   /** A heading in the lines from here; null: none. */
-  heading(lines: readonly string[], at: number): Heading | null
+  heading(
+    lines: readonly string[],
+    at: number,
+  ): {
+    readonly level: number
+    readonly text: string
+    /** Lines that it takes. */
+    readonly lines: number
+  } | null
   /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
   /** A listing that starts in this line; null: none. */
@@ -17,13 +25,6 @@ interface Markup {
   /** A line of text with its links as text; null: a comment or a setting. */
   text(line: string): string | null
   title(source: string): string | undefined
-}
-
-interface Heading {
-  readonly level: number
-  readonly text: string
-  /** Lines that it takes. */
-  readonly lines: number
 }
 
 interface Listing {

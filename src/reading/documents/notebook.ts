@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import { cleanMarkdown } from './markdown.ts'
 import { fence } from './office/markdown-blocks.ts'
@@ -18,7 +17,7 @@ export function* readNotebook(
   const cells = cellsOf(notebook)
   if (cells.length > CELLS_MAX) {
     const limit = `A notebook has at most ${CELLS_MAX} cells`
-    throw new AppError('file_unreadable', `${limit}, found ${cells.length}`)
+    throw unreadable(`${limit}, found ${cells.length}`)
   }
   const language = languageOf(notebook)
   let shortened = 0
@@ -47,7 +46,7 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new AppError('file_unreadable', `The notebook is no valid JSON: ${reason}`, { cause })
+    throw unreadable(`The notebook is no valid JSON: ${reason}`, cause)
   }
 }
 
@@ -92,7 +91,7 @@ function cellsOf(notebook: unknown): readonly unknown[] {
   if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
   const sheets = listIn(notebook, 'worksheets')
   if (sheets.length === 0) {
-    throw new AppError('file_unreadable', 'The notebook has no cells')
+    throw unreadable('The notebook has no cells')
   }
   return sheets.flatMap((sheet) => listIn(sheet, 'cells'))
 }

@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import { type ReadingNotes, SET_OCR_MODEL, wholeDocument } from '../document-format.ts'
+import { type ReadingNotes, SET_OCR_MODEL, unreadable, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { pageDrawing } from './pdf/page/page-glyphs.ts'
 import { PdfFile, PdfiumKeeper } from './pdf/page/pdf-file.ts'
@@ -14,7 +13,7 @@ export async function* readPdf(
 ): AsyncGenerator<ReadDocument> {
   let file = PdfFile.open(await library.take(), bytes)
   const { pageCount } = file
-  if (pageCount === 0) throw new AppError('file_unreadable', 'The PDF has no pages, or is damaged')
+  if (pageCount === 0) throw unreadable('The PDF has no pages, or is damaged')
   notes.recognize({ pages: pageCount })
   const seen = new PagesSeen()
   const pages: PagePieces[] = []
@@ -25,10 +24,7 @@ export async function* readPdf(
     pages.push(seen.piecesOf(file, index, notes))
     // After such an exception the library's memory may be anything.
     if (seen.breakdowns > BREAKDOWNS_MAX) {
-      throw new AppError(
-        'file_unreadable',
-        `The PDF could not be read: page ${index + 1} is damaged`,
-      )
+      throw unreadable(`The PDF could not be read: page ${index + 1} is damaged`)
     }
     if (seen.isBroken) file = PdfFile.open(await library.take(), bytes)
   }
@@ -37,10 +33,10 @@ export async function* readPdf(
   const { content, starts, title } = pagesText(pages, file.outline())
   const document = wholeDocument({
     content,
-    title: titleOf(file) ?? title,
+    title: pdfTitle(file) ?? title,
     syntax: 'markdown',
     parts: { unit: 'page', starts },
-    columns: factsOf(file),
+    columns: pdfFacts(file),
   })
   file.close()
   library.giveBack(file.pdfium)
@@ -101,7 +97,7 @@ class PagesSeen {
         this.#count === 1
           ? 'The only page of the PDF contains no text'
           : `${pictures} of ${this.#count} pages contain no text`
-      if (isAll) throw new AppError('file_unreadable', `${found}. ${SET_OCR_MODEL} to read scans`)
+      if (isAll) throw unreadable(`${found}. ${SET_OCR_MODEL} to read scans`)
       notes.warn(`${found}. ${SET_OCR_MODEL} to read them (${listed(this.#pictures)})`)
     }
     for (const { page, reason } of this.#failed.slice(0, FAILURES_SAID_MAX)) {
@@ -110,7 +106,7 @@ class PagesSeen {
     const further = this.#failed.length - FAILURES_SAID_MAX
     if (further > 0) notes.warn(`${further} further pages could not be read`)
     if (this.#failed.length > 0 && this.#failed.length === this.#count) {
-      throw new AppError('file_unreadable', 'No page of the PDF could be read')
+      throw unreadable('No page of the PDF could be read')
     }
     if (this.#unknownCount > 0) {
       const many = `${this.#unknownCount} characters were left out`
@@ -125,14 +121,14 @@ function listed(pages: readonly number[]): string {
   return `${pages.length === 1 ? 'page' : 'pages'} ${shown}${further > 0 ? ` and ${further} more` : ''}`
 }
 
-function titleOf(file: PdfFile): string | null {
+function pdfTitle(file: PdfFile): string | null {
   const title = file.fact('Title').replace(/^Microsoft (Word|PowerPoint|Excel) - /i, '')
   const isName =
     /^(untitled|document\d*|unbenannt|sans titre|title|.*\.(docx?|pptx?|xlsx?|tex|dvi|indd|qxd|odt|rtf|pdf|ps|html?))$/i
   return title === '' || isName.test(title) ? null : title
 }
 
-function factsOf(file: PdfFile): ReadDocument['columns'] {
+function pdfFacts(file: PdfFile): ReadDocument['columns'] {
   const author = file.fact('Author')
   const created = dateOf(file.fact('CreationDate'))
   return { ...(author !== '' && { author }), ...(created !== null && { created }) }

@@ -95,16 +95,16 @@ export function* readXml({ bytes }: RawDocument): Generator<ReadDocument> {
   const root = parseXml(bytes)
   const [title] = descendants(root, 'title')
   yield wholeDocument({
-    content: linesOf(root).join('\n'),
+    content: textLines(root).join('\n'),
     title: line(title) || null,
     syntax: 'text',
   })
 }
 
-function linesOf(element: XmlElement): string[] {
+function textLines(element: XmlElement): string[] {
   if (/^(script|style)$/i.test(element.name)) return []
   const hasOwnText = element.children.some((node) => !isElement(node) && node.trim() !== '')
-  if (!hasOwnText) return elementsOf(element).flatMap(linesOf)
+  if (!hasOwnText) return elementsOf(element).flatMap(textLines)
   const text = line(element)
   const isValue = elementsOf(element).length === 0
   const isNamed = isValue && text.length <= NAMED_CHARS_MAX && !TEXT_NAMES.test(element.name)

@@ -70,16 +70,16 @@ function isInArticle(element: Element): boolean {
   return ancestor(element, (at) => /^(?:ARTICLE|MAIN|SECTION)$/.test(at.nodeName)) !== null
 }
 
-const begin = '(?:^|[\\s_-])'
+const textBegin = '(?:^|[\\s_-])'
 const end = '(?=$|[\\s_-])'
 
 /** With any content, as long as it is short. */
 const CLUTTER = new RegExp(
-  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
+  `${textBegin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
 /** Where it is mostly links, or a few words. */
 const LIKELY_CLUTTER = new RegExp(
-  `${begin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
+  `${textBegin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
 )
 
 function hasClutterName(element: Element): boolean {
@@ -99,8 +99,8 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
   return LIKELY_CLUTTER.test(names) && (share > 0.6 || (free < 60 && share > 0.3))
 }
 
-const PAGER_NAME = new RegExp(`${begin}(?:navheader|navfooter|docnav)${end}`)
-const SUMMARY = new RegExp(`${begin}summary${end}`)
+const PAGER_NAME = new RegExp(`${textBegin}(?:navheader|navfooter|docnav)${end}`)
+const SUMMARY = new RegExp(`${textBegin}summary${end}`)
 
 /** Nothing but links to places of the same page. */
 function isOwnMenu(element: Element, weights: TextWeights): boolean {
@@ -221,7 +221,7 @@ export interface TextWeight {
   readonly titles: number
 }
 
-const NOTHING: TextWeight = { chars: 0, linkedChars: 0, links: 0, ownLinks: 0, titles: 0 }
+const NOTHING_LEFT: TextWeight = { chars: 0, linkedChars: 0, links: 0, ownLinks: 0, titles: 0 }
 
 /** For every element within the root, counted once. */
 export class TextWeights {
@@ -232,7 +232,7 @@ export class TextWeights {
   }
 
   of(element: Element): TextWeight {
-    return this.#weights.get(element) ?? NOTHING
+    return this.#weights.get(element) ?? NOTHING_LEFT
   }
 
   /** The part of the text that is in links, from 0 to 1. */

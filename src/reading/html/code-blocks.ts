@@ -12,7 +12,7 @@ const BLOCKS = 'pre, listing, xmp, plaintext, div.fragment'
 export function takeCodeBlocks(root: Element): readonly CodeBlock[] {
   const blocks: CodeBlock[] = []
   for (const element of [...all(root, BLOCKS), ...codeOfLines(root)]) {
-    if (ancestor(element, isBlock, root) !== null || !isWithin(element, root)) continue
+    if (ancestor(element, isBlock, root) !== null || !isInElement(element, root)) continue
     const code = codeOf(element)
     if (code.trim() === '') {
       element.remove()
@@ -46,7 +46,7 @@ function isFragment(element: Element): boolean {
   return element.nodeName === 'DIV' && /(?:^|\s)fragment(?:\s|$)/.test(namesOf(element))
 }
 
-function isWithin(element: Element, root: Element): boolean {
+function isInElement(element: Element, root: Element): boolean {
   let at: Element | null = element
   while (at !== null && at !== root) at = at.parentElement
   return at === root

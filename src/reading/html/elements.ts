@@ -1,5 +1,6 @@
 import domino from '@mixmark-io/domino'
-import { AppError } from '../../core/errors.ts'
+import type { AppError } from '../../core/errors.ts'
+import { unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
 /** Small questions about a tree. domino's elements know no `closest`. */
@@ -169,7 +170,7 @@ function withoutCrowds(html: string): string {
 function refuseBytes(html: string): void {
   if (html.length <= READING_LIMITS.htmlBytesMax) return
   const limit = `HTML has at most ${READING_LIMITS.htmlBytesMax} characters`
-  throw new AppError('file_unreadable', `${limit}, found ${html.length}`)
+  throw unreadable(`${limit}, found ${html.length}`)
 }
 
 const XML_BEGIN = /^\s*<\?xml\b/i
@@ -221,5 +222,5 @@ function refuseDepth(root: Element): void {
 
 function tooDeep(): AppError {
   const limit = `${READING_LIMITS.htmlDepthMax} levels`
-  return new AppError('file_unreadable', `HTML nested deeper than ${limit}`)
+  return unreadable(`HTML nested deeper than ${limit}`)
 }

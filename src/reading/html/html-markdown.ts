@@ -92,14 +92,14 @@ function listRules(turndown: TurndownService): void {
     replacement: (content, node) => {
       const text = content.trim()
       if (text === '' || !isElement(node)) return ''
-      const prefix = `${node.parentElement?.nodeName === 'OL' ? `${numberOf(node, numbers)}.` : '-'} `
+      const prefix = `${node.parentElement?.nodeName === 'OL' ? `${itemNumber(node, numbers)}.` : '-'} `
       return `${prefix}${text.replace(/\n(?=[^\n])/g, `\n${' '.repeat(prefix.length)}`)}\n`
     },
   })
 }
 
 /** Counted once, from one item to the next: the items of a list are requested in order. */
-function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
+function itemNumber(item: Element, numbers: WeakMap<Element, number>): number {
   const own = Number.parseInt(item.getAttribute('value') ?? '', 10)
   const list = item.parentElement
   const start = Number.parseInt(list?.getAttribute('start') ?? '1', 10)
@@ -120,13 +120,13 @@ function tidied(markdown: string): string {
     .replace(/\n{3,}/g, '\n\n')
 }
 
-const MARK = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
+const MARKED_PLACE = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
 
 /** Blocks start at the beginning of their lines, also within lists and quotes: their text stays exact. */
 function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
   const parts: string[] = []
   let end = 0
-  for (const found of markdown.matchAll(MARK)) {
+  for (const found of markdown.matchAll(MARKED_PLACE)) {
     const [line, before = '', index = '', after = ''] = found
     const block = blocks[Number(index)]
     const lead = before.replace(/^[\s>]*(?:-\s*)*$/, '').trimEnd()

@@ -170,10 +170,10 @@ function texOf(tex: string, isDisplay: boolean): string {
 
 /** MathML without TeX: fractions and scripts in a row. */
 function lineOf(math: Element): string {
-  return oneLine(rowOf(math))
+  return oneLine(rowAround(math))
 }
 
-function rowOf(element: Element): string {
+function rowAround(element: Element): string {
   const children = Array.from(element.childNodes).filter(
     (node) => isElement(node) || node.nodeType === 3,
   )
@@ -196,11 +196,11 @@ function partOf(element: Element): string {
     case 'msubsup':
       return `${first}_${grouped(second)}^${grouped(third)}`
     case 'msqrt':
-      return `sqrt(${rowOf(element)})`
+      return `sqrt(${rowAround(element)})`
     case 'mo':
       return operator(element.textContent ?? '')
     default:
-      return rowOf(element)
+      return rowAround(element)
   }
 }
 

@@ -5,15 +5,15 @@ const MARKED_CHARS_MIN = 30
 /** An element marked as main must hold this share of the text outside of links. */
 const MAIN_SHARE = 0.25
 
-/** The text of a page. */
-export interface MainContent {
+/** The part of a page that is its text, without clutter. @param document is taken apart */
+export function mainContent(
+  document: Document,
+  title: string | null,
+): {
   readonly main: Element
   /** For a page of links with hardly any text: the number of links. null: another page. */
   readonly indexLinks: number | null
-}
-
-/** The part of a page that is its text, without clutter. @param document is taken apart */
-export function mainContent(document: Document, title: string | null): MainContent {
+} {
   const { body } = document
   const marked = markedMain(body)
   const whole = marked ?? body

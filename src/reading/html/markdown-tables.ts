@@ -13,7 +13,7 @@ export function markdownTables(turndown: TurndownService): void {
   const kinds = new WeakMap<Element, TableKind>()
   const contents = new WeakMap<Element, string>()
   const kindOf = (element: Element): TableKind => {
-    const table = tableOf(element)
+    const table = tableAround(element)
     if (table === null) return 'layout'
     const kind = kinds.get(table) ?? kindOfTable(table, kindOf)
     kinds.set(table, kind)
@@ -43,7 +43,7 @@ export function markdownTables(turndown: TurndownService): void {
     filter: 'table',
     replacement: (content, node) => {
       if (!isElement(node) || kindOf(node) === 'layout') return `\n\n${content.trim()}\n\n`
-      const rows = rowsOf(node).map((row) => cellsOf(row))
+      const rows = tableRows(node).map((row) => cellsOf(row))
       if (kindOf(node) === 'flat') return ` ${flatTable(rows, contents)} `
       const caption = childrenOf(node, /^CAPTION$/)[0]
       const title = caption === undefined ? '' : `${contents.get(caption) ?? ''}\n\n`
@@ -60,7 +60,7 @@ const CELL_CHARS_MAX = 4000
 
 function kindOfTable(table: Element, kindOf: (outer: Element) => TableKind): TableKind {
   const role = table.getAttribute('role')
-  const rows = rowsOf(table)
+  const rows = tableRows(table)
   const cells = rows.flatMap((row) => cellsOf(row))
   const isWide = rows.some((row) => cellsOf(row).filter(hasText).length > 1)
   // A block of code keeps its lines, so it cannot be in a cell.
@@ -98,7 +98,7 @@ function hasLongCells(cells: readonly Element[]): boolean {
   return cells.some((cell) => (cell.textContent ?? '').length > CELL_CHARS_MAX)
 }
 
-function tableOf(element: Element): Element | null {
+function tableAround(element: Element): Element | null {
   if (element.nodeName === 'TABLE') return element
   return ancestor(element, (at) => at.nodeName === 'TABLE')
 }
@@ -111,7 +111,7 @@ function childrenOf(element: Element, names: RegExp): readonly Element[] {
   return found
 }
 
-function rowsOf(table: Element): readonly Element[] {
+function tableRows(table: Element): readonly Element[] {
   return childrenOf(table, /^(?:TR|THEAD|TBODY|TFOOT)$/).flatMap((part) => {
     return part.nodeName === 'TR' ? [part] : childrenOf(part, /^TR$/)
   })

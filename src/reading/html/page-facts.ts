@@ -95,7 +95,7 @@ function metaOf(metas: readonly Element[], names: readonly string[]): string {
 }
 
 /** The title without the name of its site. */
-export function titleOf(document: Document): string | null {
+export function pageTitle(document: Document): string | null {
   const whole = oneLine(all(document, 'title')[0]?.textContent)
   const metas = metasOf(document)
   const open = metaOf(metas, ['og:title', 'twitter:title'])
@@ -130,11 +130,11 @@ function withoutSite(title: string, site: string): string {
   return others.length > 0 && others.length < parts.length ? others.join(' - ') : title
 }
 
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
+const PAGE_DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 const FACT_CHARS_MAX = 1000
 
 /** The metadata that a page clearly states. */
-export function columnsOf(document: Document): Row {
+export function factColumns(document: Document): Row {
   const language = oneLine(document.documentElement.getAttribute('lang'))
   const written = articleData(document)
   const metas = metasOf(document)
@@ -149,7 +149,7 @@ export function columnsOf(document: Document): Row {
   const author = metaOf(metas, ['author', 'dc.creator', 'dcterms.creator', 'article:author'])
   const facts: Record<string, string> = {
     author: /^https?:/.test(author) ? (written.author ?? '') : author || (written.author ?? ''),
-    published: DATE.test(published) ? published : (written.published ?? ''),
+    published: PAGE_DATE.test(published) ? published : (written.published ?? ''),
     language: /^[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}$/i.test(language) ? language : '',
     description: metaOf(metas, ['description', 'og:description']),
   }
@@ -166,7 +166,7 @@ function articleData(document: Document): {
 } {
   for (const script of all(document, 'script[type="application/ld+json"]').slice(0, 10)) {
     const text = script.textContent ?? ''
-    const found = text.length > DATA_CHARS_MAX ? null : parsed(text)
+    const found = text.length > DATA_CHARS_MAX ? null : parsedJsonLd(text)
     for (const item of [found].flat().slice(0, 20)) {
       if (!isRecord(item) || !/Article|BlogPosting|WebPage/.test(String(item['@type']))) continue
       const [author] = [item.author].flat()
@@ -174,14 +174,14 @@ function articleData(document: Document): {
       const published = item.datePublished
       return {
         ...(typeof name === 'string' ? { author: oneLine(name) } : {}),
-        ...(typeof published === 'string' && DATE.test(published) ? { published } : {}),
+        ...(typeof published === 'string' && PAGE_DATE.test(published) ? { published } : {}),
       }
     }
   }
   return {}
 }
 
-function parsed(text: string): unknown {
+function parsedJsonLd(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -5,8 +5,9 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import type { AppError } from '../../core/errors.ts'
 import { isCount } from '../../core/json.ts'
+import { couldNotRead, unreadable } from '../document-format.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
 /** A document's values besides its content. Parsed in one go, within a few milliseconds. */
@@ -92,7 +93,7 @@ function isHighSurrogate(unit: number): boolean {
 function tooMuchBeside(): AppError {
   const limit = `${LINE_BYTES_MAX / 1024 ** 2} MB`
   const message = `The file could not be read: a document has more than ${limit} of links, pages and other values beside its text`
-  return new AppError('file_unreadable', message)
+  return unreadable(message)
 }
 
 /**
@@ -106,7 +107,7 @@ export async function* writtenDocuments(
   const lines = await open(join(folder, DOCUMENTS_FILE), 'r')
   let contents: FileHandle | null = null
   try {
-    for await (const bytes of linesOf(lines, signal)) {
+    for await (const bytes of linesIn(lines, signal)) {
       const line = documentLine(bytes)
       if (typeof line.content === 'string') {
         yield { ...line, content: line.content }
@@ -121,7 +122,7 @@ export async function* writtenDocuments(
   }
 }
 
-async function* linesOf(file: FileHandle, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+async function* linesIn(file: FileHandle, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   let rest = Buffer.alloc(0)
   const buffer = Buffer.alloc(BYTES_PER_READ)
   for (;;) {
@@ -155,7 +156,7 @@ async function nextContent(file: FileHandle, sizeBytes: number, signal: AbortSig
 }
 
 function documentLine(bytes: Uint8Array): DocumentLine {
-  const value = parsed(bytes)
+  const value = parsedRow(bytes)
   if (typeof value !== 'object' || value === null) throw nonsense()
   // Any property of any object may be looked at.
   const line = value as Readonly<Record<keyof ReadDocument, unknown>>
@@ -168,7 +169,7 @@ function documentLine(bytes: Uint8Array): DocumentLine {
   return { id, content, title, syntax, parts, columns, links: texts }
 }
 
-function parsed(bytes: Uint8Array): unknown {
+function parsedRow(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
   } catch {
@@ -177,7 +178,7 @@ function parsed(bytes: Uint8Array): unknown {
 }
 
 function nonsense(): AppError {
-  return new AppError('file_unreadable', 'The file could not be read: its reader answered nonsense')
+  return couldNotRead('its reader answered nonsense')
 }
 
 function isTextOrNull(value: unknown): value is string | null {
@@ -190,13 +191,18 @@ function isSyntax(value: unknown): value is TextSyntax {
   return SYNTAXES.includes(value)
 }
 
-const UNITS: readonly unknown[] = ['page', 'slide', 'chapter', 'cell'] satisfies TextParts['unit'][]
+const TIME_UNITS: readonly unknown[] = [
+  'page',
+  'slide',
+  'chapter',
+  'cell',
+] satisfies TextParts['unit'][]
 
 function isParts(value: unknown): value is TextParts {
   if (typeof value !== 'object' || value === null) return false
   // Any property of any object may be looked at.
   const { unit, starts } = value as Readonly<Record<keyof TextParts, unknown>>
-  return UNITS.includes(unit) && Array.isArray(starts) && starts.every(isCount)
+  return TIME_UNITS.includes(unit) && Array.isArray(starts) && starts.every(isCount)
 }
 
 function isRow(value: unknown): value is Row {

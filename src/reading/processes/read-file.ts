@@ -21,7 +21,13 @@ import {
 } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { processorMs } from '../../core/runtime/process-limits.ts'
-import { type DocumentReader, type ReadingNotes, wholeDocument } from '../document-format.ts'
+import {
+  couldNotRead,
+  type DocumentReader,
+  type ReadingNotes,
+  unreadable,
+  wholeDocument,
+} from '../document-format.ts'
 import { fileFormat, hasDirectory } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { beginsLikeZip } from '../zip-file.ts'
@@ -55,7 +61,7 @@ export async function readFile(
   folder: string,
   notes: ReadingNotes,
 ): Promise<FileContents> {
-  if (Bun.file(sent.path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  if (Bun.file(sent.path).size === 0) throw unreadable('The file is empty')
   const source = await unpackedFile(sent, folder, notes)
   const format = source.options.format ?? (await formatOf(source))
   if (format === 'zip') {
@@ -86,10 +92,7 @@ async function* documentsOf(
   const file = Bun.file(source.path)
   if (file.size > READING_LIMITS.documentBytesMax) {
     const limit = READING_LIMITS.documentBytesMax / 1024 ** 2
-    throw new AppError(
-      'file_unreadable',
-      `The file could not be read: documents have at most ${limit} MiB; split it`,
-    )
+    throw couldNotRead(`documents have at most ${limit} MiB; split it`)
   }
   const charset = source.options.encoding ?? charsetOf(source.contentType)
   yield* readDocuments(
@@ -120,7 +123,7 @@ async function ends(path: string): Promise<Uint8Array> {
 }
 
 /** The large parsers are loaded with the first document that needs them. */
-const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
+const DOCUMENT_READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
   pdf: async () => (await import('../documents/pdf.ts')).readPdf,
   docx: async () => (await import('../documents/office/docx.ts')).readDocx,
   pptx: async () => (await import('../documents/office/pptx.ts')).readPptx,
@@ -149,7 +152,7 @@ export async function* readDocuments(
   document: RawDocument,
   notes: ReadingNotes,
 ): AsyncGenerator<ReadDocument, void> {
-  const read = await READERS[document.format]()
+  const read = await DOCUMENT_READERS[document.format]()
   yield* read(document, notes)
 }
 
@@ -269,13 +272,9 @@ async function unpackedFile(
   } catch (error) {
     if (error instanceof AppError) throw error
     const why = error instanceof Error ? error.message : String(error)
-    throw new AppError(
-      'file_unreadable',
-      `The file could not be read: its ${compression} compression is damaged (${why})`,
-      { cause: error },
-    )
+    throw couldNotRead(`its ${compression} compression is damaged (${why})`, error)
   }
-  if (Bun.file(path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  if (Bun.file(path).size === 0) throw unreadable('The file is empty')
   notes.recognize({ compression })
   return { ...source, path, name: source.name.replace(/\.(gz|gzip|zst|zstd)$/i, '') }
 }
@@ -294,9 +293,8 @@ function bounded(sizeMax: number): Transform {
       size += piece.length
       if (size <= sizeMax) return done(null, piece)
       done(
-        new AppError(
-          'file_unreadable',
-          `The file could not be read: unpacked it is larger than ${Math.floor(sizeMax / 1024 ** 2)} MiB, which is the most for its size`,
+        couldNotRead(
+          `unpacked it is larger than ${Math.floor(sizeMax / 1024 ** 2)} MiB, which is the most for its size`,
         ),
       )
     },

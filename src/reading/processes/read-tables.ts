@@ -4,17 +4,12 @@ import { literal } from '../../core/domain/identifier.ts'
 import type { ReadTable, SourceFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
 import { readCsv } from '../tables/csv-table.ts'
 import { readJson } from '../tables/json-table.ts'
 import { utf8File } from '../tables/utf8-file.ts'
 import { readWorkbook } from '../tables/workbooks/workbook.ts'
 import { writtenTable } from '../tables/written-table.ts'
-
-/** A file of rows, of a format that is known. */
-export interface TableFile extends SourceFile {
-  readonly format: FileFormat
-}
 
 const NOTE_KEY = 'eider'
 /** Rows with vectors. */
@@ -32,7 +27,7 @@ const THREADS = '2'
  * @throws AppError `file_unreadable`
  */
 export async function readTables(
-  file: TableFile,
+  file: SourceFile & { readonly format: FileFormat },
   folder: string,
   notes: ReadingNotes,
 ): Promise<readonly ReadTable[]> {
@@ -49,7 +44,7 @@ export async function readTables(
       return [await readJson(connection, { path, format }, folder, notes)]
     }
     if (format !== 'parquet') {
-      throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
+      throw unreadable(`A file of the format ${format} is not a table`)
     }
     const target = join(folder, 'table-0.parquet')
     const note = await noteOf(connection, path)
@@ -57,7 +52,7 @@ export async function readTables(
     if (note === null) return [await writtenTable(connection, rows, target)]
     return [{ ...(await writtenTable(connection, rows, target, WIDE_GROUP_ROWS)), note }]
   } catch (error) {
-    throw unreadable(error, [path, folder])
+    throw withoutPaths(error, [path, folder])
   } finally {
     connection.closeSync()
   }
@@ -96,12 +91,12 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
 }
 
 /** DuckDB's message without the places where the bytes lay, which say nothing to the caller. */
-function unreadable(error: unknown, paths: readonly string[]): unknown {
+function withoutPaths(error: unknown, paths: readonly string[]): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   const [detail = ''] = error.message.split(/\n(?:\n|LINE )/)
   let message = detail
   for (const path of paths) {
     message = message.replaceAll(`"${path}"`, 'the file').replaceAll(path, 'the file')
   }
-  return new AppError('file_unreadable', `The file could not be read: ${message}`, { cause: error })
+  return couldNotRead(message, error)
 }

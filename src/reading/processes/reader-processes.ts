@@ -13,6 +13,7 @@ import type {
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { FairPool } from '../../core/runtime/fair-pool.ts'
+import { couldNotRead } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { writtenDocuments } from './document-files.ts'
 import {
@@ -203,7 +204,7 @@ class ReaderProcess {
     try {
       const message = await abortable(this.#answered(job), AbortSignal.any([signal, timeout]))
       const answer = answerOf(message, job)
-      if (answer === null) throw unreadable('its reader answered nonsense')
+      if (answer === null) throw couldNotRead('its reader answered nonsense')
       this.#startIdling()
       if (answer.kind === 'read') return answer.summary
       throw new AppError(answer.code, answer.message)
@@ -213,7 +214,7 @@ class ReaderProcess {
       await this.stop()
       if (signal.aborted) throw signal.reason
       if (timeout.aborted) throw tookTooLong(deadlineMs)
-      throw error instanceof AppError ? error : await endOf(error, job)
+      throw error instanceof AppError ? error : await causeOfEnd(error, job)
     }
   }
 
@@ -280,27 +281,27 @@ class ReaderProcess {
 }
 
 /** The caller's error for a process that ended by itself. */
-async function endOf(ended: unknown, job: ReadingJob): Promise<AppError> {
+async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
   const { signal, exitCode } = ended as Ended
   const reason = await stopReason(job.folder)
   if (reason === 'output') {
     const limit = megabytes(job.limits.outputBytes)
-    return unreadable(`it becomes more than ${limit}, the limit for a file of its size; split it`)
+    return couldNotRead(`it becomes more than ${limit}, the limit for a file of its size; split it`)
   }
   if (reason === 'cpu') {
     const limit = `${Math.round((job.limits.cpuMs ?? 0) / 1000)} s of processor time`
-    return unreadable(`it took more than ${limit}, the limit for a file of its size; split it`)
+    return couldNotRead(`it took more than ${limit}, the limit for a file of its size; split it`)
   }
   // The operating system ends what takes too much memory in the same way.
   if (reason === 'memory' || signal === 'SIGKILL') {
     const limit = megabytes(job.limits.memoryBytes)
     const setting = 'EIDER_READING_MEMORY'
-    return unreadable(
+    return couldNotRead(
       `it took more than ${limit} of memory, the limit (${setting}); split the file, or raise the limit`,
     )
   }
   const how = signal ?? `exit code ${exitCode}`
-  return unreadable(
+  return couldNotRead(
     `its reader crashed (${how}); the file is damaged or made to do harm: save it anew with the program that made it`,
   )
 }
@@ -312,11 +313,9 @@ async function stopReason(folder: string): Promise<StopReason | null> {
 
 function tookTooLong(deadlineMs: number): AppError {
   const seconds = Math.round(deadlineMs / 1000)
-  return unreadable(`it took longer than ${seconds} s, the limit for a file of its size; split it`)
-}
-
-function unreadable(why: string): AppError {
-  return new AppError('file_unreadable', `The file could not be read: ${why}`)
+  return couldNotRead(
+    `it took longer than ${seconds} s, the limit for a file of its size; split it`,
+  )
 }
 
 function megabytes(bytes: number): string {

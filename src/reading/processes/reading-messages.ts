@@ -72,12 +72,12 @@ export const STOP_REASONS = ['memory', 'output', 'cpu'] as const
 
 export type StopReason = (typeof STOP_REASONS)[number]
 
-const WARNINGS_MAX = 100
+const ANSWER_WARNINGS_MAX = 100
 const WARNING_CHARS_MAX = 1000
-const MESSAGE_CHARS_MAX = 2000
+const FAILURE_CHARS_MAX = 2000
 const TABLES_MAX = 1000
-const COLUMNS_MAX = 100_000
-const NAME_CHARS_MAX = 1000
+const ANSWER_COLUMNS_MAX = 100_000
+const ANSWER_NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 1_000_000
 const RECOGNIZED_CHARS_MAX = 100_000
 const MEMBER_FILE = /^member-\d{1,6}$/
@@ -86,7 +86,9 @@ const TABLE_FILE = /^table-\d{1,6}\.parquet$/
 
 /** As many as a caller reads, and how many more there were. */
 export function shownWarnings(warnings: readonly string[]): readonly string[] {
-  const shown = warnings.slice(0, WARNINGS_MAX).map((text) => text.slice(0, WARNING_CHARS_MAX))
+  const shown = warnings
+    .slice(0, ANSWER_WARNINGS_MAX)
+    .map((text) => text.slice(0, WARNING_CHARS_MAX))
   const more = warnings.length - shown.length
   return more === 0 ? shown : [...shown, `${more} more of such sentences are left out`]
 }
@@ -98,20 +100,20 @@ export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | nul
   if (message.kind === 'failed') {
     const code = ERROR_CODES.find((known) => known === message.code)
     if (code === undefined || typeof message.message !== 'string') return null
-    return { kind: 'failed', id, code, message: message.message.slice(0, MESSAGE_CHARS_MAX) }
+    return { kind: 'failed', id, code, message: message.message.slice(0, FAILURE_CHARS_MAX) }
   }
   if (message.kind !== 'read' || !isObject(message.summary)) return null
-  const summary = summaryOf(message.summary, job.folder)
+  const summary = checkedSummary(message.summary, job.folder)
   return summary === null ? null : { kind: 'read', id, summary }
 }
 
-function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
+function checkedSummary(summary: Readonly<Record<string, unknown>>, folder: string) {
   const { format, recognized, warnings, tables, documentCount } = summary
   const archive = archiveOf(summary.archive, folder)
   const { scans = [] } = summary
   if (typeof format !== 'string' || !isFileFormat(format)) return null
   if (!isObject(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
-  if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null
+  if (!isListOf(warnings, isText) || warnings.length > ANSWER_WARNINGS_MAX + 1) return null
   if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
   if (!isCount(documentCount) || archive === undefined) return null
   if (!isListOf(scans, isScan) || scans.length > READING_LIMITS.scansMax) return null
@@ -147,7 +149,7 @@ function isScan(value: unknown): value is ScanImage {
   if (!isObject(value) || !isText(value.path) || !isText(value.place)) return false
   const { path, place, mediaType } = value
   const isKnown = SCAN_MEDIA_TYPES.some((known) => known === mediaType)
-  return SCAN_FILE.test(path) && place.length <= NAME_CHARS_MAX && isKnown
+  return SCAN_FILE.test(path) && place.length <= ANSWER_NAME_CHARS_MAX && isKnown
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {
@@ -164,12 +166,12 @@ function isTable(value: unknown): value is ReadTable {
   const { name, path, columns, rowCount, note } = value
   return (
     (note === undefined || isText(note)) &&
-    (name === null || (isText(name) && name.length <= NAME_CHARS_MAX)) &&
+    (name === null || (isText(name) && name.length <= ANSWER_NAME_CHARS_MAX)) &&
     isText(path) &&
     TABLE_FILE.test(path) &&
     isCount(rowCount) &&
     isListOf(columns, isColumn) &&
-    columns.length <= COLUMNS_MAX
+    columns.length <= ANSWER_COLUMNS_MAX
   )
 }
 
@@ -178,7 +180,7 @@ function isColumn(value: unknown): value is ReadTable['columns'][number] {
   const { name, type } = value
   return (
     isText(name) &&
-    name.length <= NAME_CHARS_MAX &&
+    name.length <= ANSWER_NAME_CHARS_MAX &&
     isText(type) &&
     type.length > 0 &&
     type.length <= TYPE_CHARS_MAX

@@ -113,7 +113,7 @@ const ISO_DAY = /^\d{4}-\d{2}-\d{2}$/
 const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?$/
 const ISO_ZONED =
   /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?\s?([Zz]|[+-]\d{2}(:?\d{2})?)$/
-const TIME = /^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/
+const TIME_CELL = /^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/
 
 const simple = (name: string, type: string, pattern: RegExp): CellKind => ({
   name,
@@ -170,10 +170,10 @@ export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'time',
     type: 'TIME',
-    pattern: TIME,
+    pattern: TIME_CELL,
     cast: (value) =>
       `TRY_CAST(CASE WHEN length(${value}) < 6 THEN ${value} || ':00' ELSE ${value} END AS TIME)`,
-    holds: (value) => matches(value, TIME),
+    holds: (value) => matches(value, TIME_CELL),
   },
   ...days(),
 ]

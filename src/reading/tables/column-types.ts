@@ -3,14 +3,6 @@ import { literal } from '../../core/domain/identifier.ts'
 import { CELL_KINDS, type CellKind, IS_NULL_MARKER, NULL_MARKERS } from './cell-kinds.ts'
 import type { SampleRow } from './csv-layout.ts'
 
-/** A column of text, and what it becomes. */
-export interface ColumnPlan {
-  readonly name: string
-  /** SQL over the column `c<index>` of the rows. */
-  readonly expression: string
-  readonly type: string
-}
-
 interface Candidate {
   readonly index: number
   readonly name: string
@@ -29,7 +21,14 @@ export async function columnPlans(
   rows: string,
   { names, sample }: { readonly names: readonly string[]; readonly sample: readonly SampleRow[] },
   warn: (sentence: string) => void,
-): Promise<readonly ColumnPlan[]> {
+): Promise<
+  readonly {
+    readonly name: string
+    /** SQL over the column `c<index>` of the rows. */
+    readonly expression: string
+    readonly type: string
+  }[]
+> {
   const candidates: Candidate[] = []
   for (const [index, name] of names.entries()) {
     const { kinds, isPadded } = possibleKinds(sample, index, (stray) =>

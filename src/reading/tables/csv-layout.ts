@@ -122,7 +122,7 @@ function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly
 
 type Kind = 'empty' | 'typed' | 'text'
 
-function kindOf(cell: string): Kind {
+function cellKind(cell: string): Kind {
   const value = cell.trim()
   if (IS_NULL_MARKER.has(value)) return 'empty'
   return CELL_KINDS.some((kind) => kind.pattern.test(value)) ? 'typed' : 'text'
@@ -135,14 +135,14 @@ const ROWS_COMPARED = 50
  * text, the first row is taken for names, as everywhere.
  */
 function looksLikeHeader(cells: readonly string[], body: readonly SampleRow[]): boolean {
-  const kinds = cells.map(kindOf)
+  const kinds = cells.map(cellKind)
   if (body.length === 0) return kinds.every((kind) => kind === 'text')
   let votes = 0
   const compared = body.slice(0, ROWS_COMPARED)
   for (const [index, kind] of kinds.entries()) {
     if (index >= COLUMNS_COMPARED) break
     const below = compared
-      .map((row) => kindOf(row.cells[index] ?? ''))
+      .map((row) => cellKind(row.cells[index] ?? ''))
       .filter((one) => one !== 'empty')
     if (below.length === 0) continue
     const isTyped = below.every((one) => one === 'typed')

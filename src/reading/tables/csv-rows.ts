@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { AppError } from '../../core/errors.ts'
+import { couldNotRead } from '../document-format.ts'
 
 const BLOCK_BYTES = 1024 * 1024
 
@@ -133,9 +134,8 @@ export class CsvRows {
   }
 
   #tooLong(): AppError {
-    return new AppError(
-      'file_unreadable',
-      `The file could not be read: the row that begins in line ${this.#nextLine} is longer than ${ROW_BYTES_MAX / 1024 / 1024} MiB`,
+    return couldNotRead(
+      `the row that begins in line ${this.#nextLine} is longer than ${ROW_BYTES_MAX / 1024 / 1024} MiB`,
     )
   }
 

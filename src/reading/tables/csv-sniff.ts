@@ -167,9 +167,9 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
   return score * (1 - oddCount / rowCount)
 }
 
-const NUMBER =
+const NUMBER_VALUE =
   /^[+-]?[$€£¥]?\s?(\d{1,3}([.,' \u00a0]\d{3})*|\d+)?([.,]\d+)?([eE][+-]?\d+)?\s?[%€$£]?$/
-const WORDS = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
+const WORD_VALUE = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
 const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
@@ -179,10 +179,10 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
   if (isQuoted) return 1
   const value = text.trim()
   if (value === '') return 0.7
-  if (NUMBER.test(value) || MOMENT.test(value)) return 1
+  if (NUMBER_VALUE.test(value) || MOMENT.test(value)) return 1
   if (dialect.quote === null && /^".*"$/.test(value)) return 0.2
   if (/^["']|["']$/.test(value)) return 0.1
-  if (WORDS.test(value)) return 0.9
+  if (WORD_VALUE.test(value)) return 0.9
   if (ADDRESS.test(value)) return 0.9
   return /[;\t|]/.test(value) ? 0.1 : 0.5
 }

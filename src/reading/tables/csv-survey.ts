@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts'
+import { couldNotRead } from '../document-format.ts'
 import type { CsvLayout, SampleRow } from './csv-layout.ts'
 import {
   CARRIAGE_RETURN,
@@ -78,9 +78,8 @@ export function sampleRows(file: CsvFile, dialect: CsvDialect): readonly SampleR
 
 function checkWidth(rows: CsvRows, file: CsvFile): void {
   if (rows.count <= TABLE_COLUMNS_MAX) return
-  throw new AppError(
-    'file_unreadable',
-    `The file could not be read: the row that begins in line ${rows.line + file.linesBefore} has ${rows.count} values; a table has at most ${TABLE_COLUMNS_MAX} columns`,
+  throw couldNotRead(
+    `the row that begins in line ${rows.line + file.linesBefore} has ${rows.count} values; a table has at most ${TABLE_COLUMNS_MAX} columns`,
   )
 }
 

@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, quote } from '../../core/domain/identifier.ts'
 import type { ReadingOptions, ReadTable } from '../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
 import { columnPlans, counted, shown } from './column-types.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
 import { type CsvDialect, OpenQuote } from './csv-rows.ts'
@@ -14,13 +13,6 @@ import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024
 
-/** A delimited file of UTF-8 whose name may say something. */
-export interface DelimitedFile {
-  readonly path: string
-  readonly name: string
-  readonly options: ReadingOptions
-}
-
 /**
  * Reads a delimited file into a Parquet file. Every byte is looked at once here, so that no row is lost without a word; DuckDB then
  * reads rows that can be read in one way only, and finds the types.
@@ -28,10 +20,11 @@ export interface DelimitedFile {
  */
 export async function readCsv(
   connection: DuckDBConnection,
-  { path, name, options }: DelimitedFile,
+  given: { readonly path: string; readonly name: string; readonly options: ReadingOptions },
   folder: string,
   notes: ReadingNotes,
 ): Promise<ReadTable> {
+  const { path, name, options } = given
   const { file, sample, isWhole, delimiter } = await beginOf(path, options)
   const isTabSeparated = /\.(tsv|tab)(\.|$)/i.test(name)
   const dialect = sniffedDialect(sample, isWhole, {
@@ -58,10 +51,7 @@ export async function readCsv(
   const query = `(SELECT ${selected.join(', ')} FROM ${source})`
   const table = await writtenTable(connection, query, join(folder, 'table-0.parquet'))
   if (table.rowCount === survey.rowCount) return table
-  throw new AppError(
-    'file_unreadable',
-    `The file could not be read: ${counted(table.rowCount, 'row')} came out of ${survey.rowCount}`,
-  )
+  throw couldNotRead(`${counted(table.rowCount, 'row')} came out of ${survey.rowCount}`)
 }
 
 interface FoundTable {
@@ -72,12 +62,7 @@ interface FoundTable {
 }
 
 function tableIn(
-  {
-    file,
-    dialect,
-    options,
-    path,
-  }: {
+  given: {
     readonly file: CsvFile
     readonly dialect: CsvDialect
     readonly options: ReadingOptions
@@ -85,6 +70,7 @@ function tableIn(
   },
   notes: ReadingNotes,
 ): FoundTable {
+  const { file, dialect, options, path } = given
   const withDialect = (one: CsvDialect): FoundTable => {
     const rows = sampleRows(file, one)
     const layout = layoutOf(rows, options.header)
@@ -144,8 +130,7 @@ function delimiterOf(option: string | undefined): number | null {
   const sign = DELIMITER_NAMES[option.toLowerCase()] ?? option
   const code = sign.charCodeAt(0)
   if (sign.length === 1 && code > 0 && code < 0x7f && !/[\r\n"]/.test(sign)) return code
-  throw new AppError(
-    'file_unreadable',
+  throw unreadable(
     `The delimiter ${shown(option)} is not one sign of ASCII, such as "," or ";" or "tab"`,
   )
 }

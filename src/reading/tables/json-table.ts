@@ -4,16 +4,12 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/identifier.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { jsonMistake } from '../../core/json-mistake.ts'
+import { couldNotRead, type ReadingNotes } from '../document-format.ts'
 import { counted, shown } from './column-types.ts'
 import { BlockWriter } from './plain-csv.ts'
 import { checkJsonShape, EXACT_DIGITS } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
-
-interface JsonFile {
-  readonly path: string
-  readonly format: 'json' | 'jsonl'
-}
 
 interface Column {
   readonly name: string
@@ -23,7 +19,7 @@ interface Column {
 /** Lists of objects, one object, an object around one list, and lines of objects. @throws AppError `file_unreadable` */
 export async function readJson(
   connection: DuckDBConnection,
-  { path, format }: JsonFile,
+  { path, format }: { readonly path: string; readonly format: 'json' | 'jsonl' },
   folder: string,
   notes: ReadingNotes,
 ): Promise<ReadTable> {
@@ -56,11 +52,9 @@ export async function readJson(
     return await writtenTable(connection, exact, target)
   } catch (error) {
     if (error instanceof AppError) throw error
-    const mistake = await jsonMistake(path)
+    const mistake = await mistakeIn(path)
     if (mistake === null) throw error
-    throw new AppError('file_unreadable', `The file could not be read: ${mistake}`, {
-      cause: error,
-    })
+    throw couldNotRead(mistake, error)
   }
 }
 
@@ -192,85 +186,10 @@ async function withLongFractionsAsText(path: string, copy: string): Promise<stri
 /** Larger files are not looked through again for a mistake. */
 const LOOKED_AT_BYTES = 64 * 1024 * 1024
 
-const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity/y
-const STRING = /"(?:[^"\\\n]|\\.)*"/y
-const SPACE = /[ \t\r\n]*/y
-
-/** Where JSON is not JSON, by line and column from 1; null: nothing was found. Values may follow each other. */
-async function jsonMistake(path: string): Promise<string | null> {
+/** null: nothing was found. */
+async function mistakeIn(path: string): Promise<string | null> {
   const file = Bun.file(path)
   if (file.size > LOOKED_AT_BYTES) return null
-  const text = (await file.text()).replace(/^\ufeff/, '')
-  const mistake = new JsonWalk(text).mistake()
-  if (mistake === null) return null
-  const before = text.slice(0, mistake.at)
-  const line = before.split('\n').length
-  const column = mistake.at - before.lastIndexOf('\n')
-  const found =
-    mistake.at >= text.length ? 'the end' : JSON.stringify(text.slice(mistake.at, mistake.at + 1))
-  return `line ${line}, column ${column}: expected ${mistake.expected}, found ${found}`
-}
-
-type Expected = 'a value' | 'a name in quotes' | '":"' | '"," or "]"' | '"," or "}"'
-
-class JsonWalk {
-  readonly #text: string
-  #at = 0
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  mistake(): { at: number; expected: string } | null {
-    const open: ('[' | '{')[] = []
-    let expected: Expected = 'a value'
-    /** A list or object may end right after its start. */
-    let isFirst = false
-    for (;;) {
-      this.#skip(SPACE)
-      if (this.#at >= this.#text.length) {
-        return open.length === 0 ? null : { at: this.#at, expected }
-      }
-      const sign = this.#text.charAt(this.#at)
-      const container = open.at(-1)
-      const closes = container === '[' ? ']' : '}'
-      const mayClose = isFirst || expected.startsWith('","')
-      if (container !== undefined && sign === closes && mayClose) {
-        this.#at += 1
-        open.pop()
-        isFirst = false
-        expected = after(open.at(-1))
-      } else if (expected === 'a value') {
-        isFirst = false
-        if (sign === '[' || sign === '{') {
-          this.#at += 1
-          open.push(sign)
-          isFirst = true
-          expected = sign === '[' ? 'a value' : 'a name in quotes'
-        } else if (this.#skip(sign === '"' ? STRING : LITERAL)) expected = after(container)
-        else return { at: this.#at, expected }
-      } else if (expected === 'a name in quotes') {
-        isFirst = false
-        if (!this.#skip(STRING)) return { at: this.#at, expected }
-        expected = '":"'
-      } else if (sign === (expected === '":"' ? ':' : ',')) {
-        this.#at += 1
-        const isName: boolean = expected !== '":"' && container === '{'
-        expected = isName ? 'a name in quotes' : 'a value'
-      } else return { at: this.#at, expected }
-    }
-  }
-
-  #skip(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at
-    const found = pattern.exec(this.#text)
-    if (found === null) return false
-    this.#at += found[0].length
-    return true
-  }
-}
-
-function after(container: '[' | '{' | undefined): Expected {
-  if (container === undefined) return 'a value'
-  return container === '[' ? '"," or "]"' : '"," or "}"'
+  const bytes = await file.bytes()
+  return jsonMistake({ bytes, whole: 'file', isLenient: true }, async () => {})
 }

@@ -1,6 +1,6 @@
 /** The structure of a file, checked before DuckDB reads it: some shapes end a process, or block it for minutes. */
 import { createReadStream } from 'node:fs'
-import { AppError } from '../../core/errors.ts'
+import { couldNotRead } from '../document-format.ts'
 
 /** DuckDB 1.5.5 reads JSON by recursion and crashes on deep nesting: from some thousand levels on. */
 const LEVELS_MAX = 200
@@ -23,22 +23,20 @@ export const EXACT_DIGITS = 15
 
 const BYTES_PER_READ = 1024 * 1024
 
-export interface JsonShape {
+/** @throws AppError `file_unreadable` for lists and objects nested too deeply */
+export async function checkJsonShape(path: string): Promise<{
   /** More digits than a DOUBLE keeps, and no fraction. */
   readonly hasLongIntegers: boolean
   /** The same digits, with a fraction. */
   readonly hasLongFractions: boolean
-}
-
-/** @throws AppError `file_unreadable` for lists and objects nested too deeply */
-export async function checkJsonShape(path: string): Promise<JsonShape> {
+}> {
   let level = 0
   let isString = false
   let isEscaped = false
   let digits = 0
   let hasLongIntegers = false
   let hasLongFractions = false
-  for await (const bytes of piecesOf(path)) {
+  for await (const bytes of fileBytes(path)) {
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
       else if (isString) {
@@ -57,7 +55,7 @@ export async function checkJsonShape(path: string): Promise<JsonShape> {
         else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
           level += 1
           if (level > LEVELS_MAX) {
-            throw unreadable(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
+            throw couldNotRead(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
           }
         } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
       }
@@ -66,14 +64,10 @@ export async function checkJsonShape(path: string): Promise<JsonShape> {
   return { hasLongIntegers, hasLongFractions }
 }
 
-function piecesOf(path: string): AsyncIterable<Uint8Array> {
+function fileBytes(path: string): AsyncIterable<Uint8Array> {
   return createReadStream(path, { highWaterMark: BYTES_PER_READ })
 }
 
 export function tooManyColumns(): string {
   return `a file has at most ${FILE_COLUMNS_MAX} columns`
-}
-
-function unreadable(why: string): AppError {
-  return new AppError('file_unreadable', `The file could not be read: ${why}`)
 }

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../core/errors.ts'
-import type { ReadingNotes } from '../document-format.ts'
+import { type ReadingNotes, unreadable } from '../document-format.ts'
 import {
   declaredEncoding,
   detectedEncoding,
@@ -48,8 +47,7 @@ function namedEncoding(name: string): TextEncoding {
   const encoding = declaredEncoding(name)
   if (encoding !== null) return encoding
   if (/^utf-?8$/i.test(name.trim())) return 'utf-8'
-  throw new AppError(
-    'file_unreadable',
+  throw unreadable(
     `No encoding is called ${JSON.stringify(name.slice(0, 40))}; known are those of the WHATWG Encoding Standard, such as utf-8, windows-1252, shift_jis and gb18030`,
   )
 }

@@ -40,13 +40,6 @@ function rowGroupSize(columnCount: number): number {
   return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
 }
 
-interface WrittenColumn {
-  readonly name: string
-  /** The type of the resulting column, in DuckDB's DDL notation. */
-  readonly type: string
-  readonly stored: 'as it is' | 'text'
-}
-
 /** No table of a store can have a column of these: it becomes text. */
 const NOT_PORTABLE = /^"?(NULL|INVALID|ANY|STRING_LITERAL|INTEGER_LITERAL|GEOMETRY|VARIANT)\b/
 
@@ -56,7 +49,14 @@ const NOT_IN_PARQUET = /HUGEINT|BIGNUM|INTERVAL|TIME WITH TIME ZONE|\bBIT\b|UNIO
 async function columnsOf(
   connection: DuckDBConnection,
   source: string,
-): Promise<readonly WrittenColumn[]> {
+): Promise<
+  readonly {
+    readonly name: string
+    /** The type of the resulting column, in DuckDB's DDL notation. */
+    readonly type: string
+    readonly stored: 'as it is' | 'text'
+  }[]
+> {
   const described = await connection.prepare(`SELECT * FROM ${source}`)
   const { columnCount } = described
   if (columnCount > FILE_COLUMNS_MAX) throw new Error(tooManyColumns())

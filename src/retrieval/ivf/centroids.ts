@@ -13,7 +13,7 @@ import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vecto
 /** They were there before the first search. */
 const ALWAYS = 0
 
-/** The middles of lists: unit vectors that lie in shared memory like those of an index. */
+/** The centres of lists: unit vectors in shared memory, like those of an index. */
 export class Centroids {
   readonly count: number
   /** Beside their rows, as threads compare with them. */
@@ -132,7 +132,7 @@ export async function assignRows(
   try {
     await Promise.all(Array.from({ length: Math.max(1, pool.threadCount) }, lane))
   } catch (error) {
-    // What the other lanes would still find is of no use.
+    // The results of the other lanes are no longer useful.
     failed.abort(error)
     throw error
   }
@@ -142,7 +142,7 @@ export async function assignRows(
 export const LIST_LIMITS = {
   /** Lists of a base of n vectors: this many times the square root of n. */
   listFactor: 2,
-  /** Vectors per list of which the centroids are the means. */
+  /** Vectors per list for computing the centroids. */
   sampleRows: 32,
   /** So often the centroids move; after that hardly any vector changes its list. */
   roundsMax: 6,
@@ -154,17 +154,17 @@ export const LIST_LIMITS = {
   questions: 200,
   /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
   depths: [10, 32, 100],
-  /** Of the main thread, in one piece: others wait no longer for it. */
+  /** For the main thread, at a time: others wait no longer for it. */
   busyMsMax: 4,
-  /** What is aimed at, so that 0.95 holds for other questions than those measured. */
+  /** The target, so that 0.95 holds for questions that were not measured. */
   recallAim: 0.97,
-  /** Of all vectors; a row out of order takes some 7 times as long, so that more are hardly faster. */
+  /** A share of all vectors; a row out of order takes some 7 times as long, so that more would hardly be faster. */
   scannedShareMax: 1 / 16,
   /** This share of the rows may be added after the training: lists are then half again as long. */
   growthMax: 1.5,
-  /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
+  /** Rows without a list, which each search also reads, until assigning them is worthwhile. */
   pendingMin: 1024,
-  /** Of these, this many are given their lists before the next are looked at. */
+  /** This many of them are assigned before the next check. */
   pendingMax: 8192,
   /** The share of all vectors that must be in lists of before, */
   keptShareMin: 0.6,

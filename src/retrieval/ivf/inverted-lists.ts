@@ -66,7 +66,7 @@ export class InvertedLists {
     await this.#assigning
   }
 
-  /** How searches go on from now. */
+  /** How later searches probe. */
   probe(probings: readonly Probing[]): void {
     this.#probings = probings
   }
@@ -109,7 +109,7 @@ export class InvertedLists {
     const take = (lists: Int32Array, from: number) => {
       for (const [index, list] of lists.entries()) {
         const row = from + index
-        // One that came or returned meanwhile waits; one that went is in none.
+        // A new or returned row waits; a removed one is in no list.
         if (this.#rows.listOf(row) !== null || this.#base.codes.addedAt(row) === null) continue
         this.#rows.put(row, list)
       }
@@ -156,7 +156,7 @@ export class InvertedLists {
     return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
   }
 
-  /** Of some rows, the share whose list is that of the nearest centroid: this recognizes lists of other vectors. */
+  /** Of some rows, the share whose list has the nearest centroid: this detects lists of other vectors. */
   async agreement(rows: Int32Array, signal: AbortSignal): Promise<number> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     let [looked, same] = [0, 0]
@@ -198,7 +198,7 @@ export class InvertedLists {
       const take = (lists: Int32Array, from: number) => {
         for (const [index, list] of lists.entries()) {
           const row = rows[from + index] ?? 0
-          // One that returned with another vector meanwhile goes on waiting.
+          // A row that returned with another vector meanwhile keeps waiting.
           const isSame = addedAt[from + index] === this.#base.codes.addedAt(row)
           if (isSame && this.#rows.listOf(row) === this.#waiting) this.#rows.put(row, list)
         }
@@ -213,8 +213,8 @@ export class InvertedLists {
   }
 
   /**
-   * The rows of the lists about a vector of unit length, no fewer than `k` where there are as many;
-   * null where all rows are better read in their order.
+   * The rows of the lists around a vector of unit length, at least `k` if there are as many; null if all rows are better
+   * read in order.
    */
   rowsNear(queryVector: Float32Array, k: number): Int32Array | null {
     const probing = this.#probings.find(({ depth }) => k <= depth)
@@ -264,7 +264,7 @@ export class InvertedLists {
 const NO_LIST = -1
 /** A full array grows to this many times its length. */
 const GROWTH = 1.25
-/** Of a row: its list, its place there, and its entry with the spare part of the array. */
+/** For a row: its list, its position there, and its entry with the spare part of the array. */
 const ROW_BYTES = 8 + 4 * GROWTH
 
 /** Which rows are in which list; a row is in one at most. Numbers of rows and lists count from 0. */

@@ -36,7 +36,7 @@ export class IvfAccelerator implements Accelerator {
   /** Vectors when the lists were kept last. */
   #keptCount = 0
 
-  /** @param options `nlist` lists, made of `train_count` vectors; unset: as many as suit the number of vectors */
+  /** @param options `nlist` lists, trained on `train_count` vectors; unset: suited to the number of vectors */
   constructor(
     vectors: ExactIndex,
     options: Readonly<Record<string, number>>,

@@ -12,17 +12,17 @@ import {
 } from './train-centroids.ts'
 
 export interface ListOptions {
-  /** 1 or more; fewer are made where memory or vectors suffice for fewer. */
+  /** 1 or more; fewer if memory or vectors do not suffice. */
   readonly listCount?: number
-  /** Vectors of which the centroids are the means; unset: `LIST_LIMITS.sampleRows` for each list. */
+  /** Vectors for computing the centroids; unset: `LIST_LIMITS.sampleRows` per list. */
   readonly sampleCount?: number
   /** In [0, 1). */
   random?(): number
 }
 
 /**
- * Inverted lists (IVF) beside the exact index of the same vectors: none at first, then the last ones that were worth their
- * training. They follow what the index applies, and go when it is closed.
+ * Inverted lists (IVF) next to the exact index of the same vectors: none at first, then the last worthwhile ones. They
+ * follow the index's changes, and end with it.
  */
 export class IvfIndex implements RowObserver {
   readonly #vectors: ExactIndex
@@ -40,8 +40,8 @@ export class IvfIndex implements RowObserver {
   }
 
   /**
-   * The nearest `k` as `ExactIndex.search` finds them, from the lists about the query vector only where there are any:
-   * there are still `k` of them, and some nearer ones may be missing, see `report`.
+   * The nearest `k` like `ExactIndex.search`, from the lists around the query vector if there are any: still `k` of them,
+   * but nearer ones may be missing, see `report`.
    * @throws AppError as `ExactIndex.search` does
    */
   async search({ queryVector, k }: TopKSearch, signal: AbortSignal) {
@@ -50,12 +50,12 @@ export class IvfIndex implements RowObserver {
     return this.#vectors.search({ queryVector: unit, k, rows }, signal)
   }
 
-  /** Of the last training; null before the first one. */
+  /** For the last training; null before the first one. */
   get report(): ListsReport | null {
     return this.#report
   }
 
-  /** Of the lists alone. */
+  /** For the lists only. */
   get bytes(): number {
     return (this.#lists?.bytes ?? 0) + (this.#next?.bytes ?? 0)
   }
@@ -67,8 +67,8 @@ export class IvfIndex implements RowObserver {
   }
 
   /**
-   * Makes lists of all vectors in the background. Searches go on as before, and read the new lists
-   * from one moment to the next. What fails leaves everything as it was.
+   * Builds lists of all vectors in the background. Searches continue, and switch to the new lists at once. A failure leaves
+   * everything as it was.
    * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
    * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending; the signal's reason
    */
@@ -110,7 +110,7 @@ export class IvfIndex implements RowObserver {
       await this.#next.assignAll(signal)
       const recall = await measuredRecall(this.#base, { lists: this.#next, random }, signal)
       signal.throwIfAborted()
-      // For what came meanwhile.
+      // For rows added meanwhile.
       this.#next.makeRoom()
       return this.#decide(recall, startedAt)
     } finally {
@@ -121,8 +121,8 @@ export class IvfIndex implements RowObserver {
   }
 
   /**
-   * Takes over lists of before. Searches go on meanwhile, as in a training.
-   * @returns false where they do not suit the vectors: nothing has changed then
+   * Loads saved lists. Searches continue, as in a training.
+   * @returns false if they do not fit the vectors: nothing has changed then
    * @throws AppError as `train` does
    */
   async restore(saved: SavedLists, signal: AbortSignal): Promise<boolean> {
@@ -264,7 +264,7 @@ export class IvfIndex implements RowObserver {
   }
 }
 
-/** What a training has come to. */
+/** The result of a training. */
 export interface ListsReport {
   /** False: searches stay exact, because lists would save too little reading. */
   readonly isWorthwhile: boolean
@@ -273,7 +273,7 @@ export interface ListsReport {
   readonly probeCount: number
   /** Measured with some of the base's own vectors, see `measuredRecall`. */
   readonly recallAt10: number
-  /** Of all vectors, those in the lists that such a search reads. */
+  /** The share of all vectors in the lists that such a search reads. */
   readonly scannedShare: number
   readonly trainedMs: number
   /** Vectors at that time. */
@@ -282,16 +282,16 @@ export interface ListsReport {
 
 /** Inverted lists as they are kept from one start to the next. */
 export interface SavedLists {
-  /** Of the knowledge base, when they were written. */
+  /** The knowledge base's revision when they were written. */
   readonly revision: number
   readonly dimensions: number
-  /** Of the index, as it was asked for. */
+  /** The requested options of the index. */
   readonly options: Readonly<Record<string, number>>
   readonly report: ListsReport
   readonly probings: readonly Probing[]
   /** One after the other, each of unit length; none where lists are not worthwhile. */
   readonly centroids: Float32Array
-  /** Of the chunks that are in a list. */
+  /** The keys of chunks in a list. */
   readonly keys: Float64Array
   /** By index in `keys`. */
   readonly lists: Uint16Array

@@ -11,20 +11,17 @@ import type { InvertedLists, Probing } from './inverted-lists.ts'
  */
 export async function trainedCentroids(
   base: IndexRows,
-  {
-    listCount,
-    sampleCount,
-    random,
-  }: {
+  given: {
     /** At most `centroidsMax`. */
     readonly listCount: number
-    /** Vectors of which they are the means. */
+    /** The vectors for computing them. */
     readonly sampleCount: number
     /** In [0, 1). */
     random(): number
   },
   signal: AbortSignal,
 ): Promise<Centroids | null> {
+  const { listCount, sampleCount, random } = given
   const sample = await sampledRows(base, { count: sampleCount, random }, signal)
   if (sample.length === 0) return null
   const centroids = new Centroids(
@@ -85,7 +82,7 @@ class Rounds {
 
   async run(signal: AbortSignal): Promise<void> {
     const { sample, centroids } = this.#parts
-    // As they lie: vectors that came together are often of one kind.
+    // In storing order: vectors stored together are often similar.
     for (let list = 0; list < centroids.count; list++) {
       const row = sample[Math.floor((list * sample.length) / centroids.count)] ?? 0
       this.#parts.base.codes.addTo(this.#sums, list * this.#stride, row)
@@ -131,7 +128,7 @@ class Rounds {
     }
   }
 
-  /** A list without vectors, or whose vectors have no middle, begins again with some vector. */
+  /** A list without vectors, or whose vectors have no centre, restarts with some vector. */
   #move(list: number): void {
     const { base, centroids, sample, random } = this.#parts
     const middle = unitOf(this.#sums.subarray(list * this.#stride, (list + 1) * this.#stride))
@@ -147,9 +144,9 @@ class Rounds {
 export interface ListRecall {
   /** For each of `LIST_LIMITS.depths`; the first is 10. */
   readonly probings: readonly Probing[]
-  /** Of the 10 nearest, those found in the lists that are read then: a mean over all questions. */
+  /** The share of the 10 nearest found in the lists read: a mean over all questions. */
   readonly recallAt10: number
-  /** Of all vectors, those in these lists: a mean over all questions. */
+  /** The share of all vectors in these lists: a mean over all questions. */
   readonly scannedShare: number
 }
 
@@ -157,7 +154,7 @@ export interface ListRecall {
 interface Question {
   /** Lists, that with the nearest centroid first. */
   readonly ranked: readonly number[]
-  /** Of each neighbour, the nearest first, the place of its list among these. */
+  /** For each neighbour, nearest first, the position of its list among these. */
   readonly places: readonly number[]
 }
 
@@ -195,7 +192,7 @@ export async function measuredRecall(
 interface Measured {
   readonly questions: readonly Question[]
   readonly lists: InvertedLists
-  /** Of all vectors. */
+  /** The number of all vectors. */
   readonly count: number
 }
 
@@ -217,7 +214,7 @@ async function questionOf(
     const neighbour = base.rowOf(key)
     if (neighbour === undefined || neighbour === row || places.length === deepest) continue
     const list = lists.listOf(neighbour)
-    // Those that came meanwhile are found in any case.
+    // Vectors added meanwhile are found in any case.
     if (list !== null) places.push(placeOf[list] ?? 0)
   }
   return { ranked, places }
@@ -242,7 +239,7 @@ interface Reading {
   readonly probeCount: number
 }
 
-/** In [0, 1]; 1 where there was nothing to be found. */
+/** In [0, 1]; 1 without neighbours. */
 function recallOf(questions: readonly Question[], { depth, probeCount }: Reading): number {
   let wanted = 0
   let found = 0

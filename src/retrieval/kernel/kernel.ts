@@ -1,6 +1,6 @@
 import { CANDIDATE_BYTES, type Extent, type RowShape } from './memory-layout.ts'
 
-/** What the scan does, see `kernel/vector-scan.ts`. Rows are counted within the extent opened last. */
+/** The operations of the scan, see `kernel/vector-scan.ts`. Rows are counted within the last opened extent. */
 export interface KernelOperations {
   openIndex(stride: number, holdsFloats: number): void
   openExtent(address: number, capacity: number): void
@@ -36,7 +36,7 @@ export interface KernelOperations {
   assignRows(rowCount: number): void
 }
 
-/** A possible neighbour of which only bounds of the inner product are known. */
+/** A possible neighbour with known bounds of the inner product. */
 export interface Candidate {
   readonly key: number
   readonly upper: number
@@ -55,7 +55,7 @@ export interface Kernel extends KernelOperations {
   readonly candidates: Float64Array
 }
 
-/** Says what the following rows look like and where they are. */
+/** Sets the shape and position of the following rows. */
 export function openExtent(kernel: KernelOperations, shape: RowShape, extent: Extent): void {
   kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
   kernel.openExtent(extent.address, extent.capacity)

@@ -1,5 +1,5 @@
 /**
- * Where things lie in the memory that all threads share. `kernel/vector-scan.ts` counts on it.
+ * The layout of the memory shared by all threads. `kernel/vector-scan.ts` depends on it.
  *
  * ```
  * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32 · what a search is about
@@ -13,36 +13,34 @@ export const PAGE_BYTES = 65_536
 
 /** The first page stays empty: address 0 belongs to nothing. */
 const FIRST_SLOT = PAGE_BYTES
-/** Of a row, its key first. */
+/** For a row, its key first. */
 export const IDENTITY_BYTES = 16
-/** Of a row, its scale first. */
+/** For a row, its scale first. */
 export const BOUND_BYTES = 12
 /** Upper f64, lower f64, key f64. */
 export const CANDIDATE_BYTES = 24
 export const CANDIDATES_MAX = 8192
 export const ROW_LIST_MAX = 4096
-/** Of what a search says about itself. */
+/** For a search's parameters. */
 const SEARCH_BYTES = 64
 /** Numbers per extent in the parts of a task: address, capacity, from, to. */
 export const PART_WORDS = 4
 
-export interface SlotLayout {
+/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
+export function slotLayout(index: number): {
   readonly input: number
   readonly fineCodes: number
   readonly coarseCodes: number
   readonly rowCodes: number
   readonly rowList: number
-  /** What a search says about itself, for a look together with others. */
+  /** The parameters of a search, for a scan with others. */
   readonly search: number
   readonly distances: number
   readonly keys: number
   readonly lowers: number
   readonly candidates: number
   readonly end: number
-}
-
-/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
-export function slotLayout(index: number): SlotLayout {
+} {
   const { dimensionsMax, neighboursMax } = VECTOR_LIMITS
   const neighbourBytes = neighboursMax * 8
   const input = FIRST_SLOT + index * slotBytes()
@@ -70,7 +68,7 @@ export function wholePages(bytes: number): number {
   return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES
 }
 
-/** What the rows of one index look like. */
+/** The shape of the rows of one index. */
 export interface RowShape {
   /** Codes of a row: the dimensions, filled up with zeros to a multiple of 32. */
   readonly stride: number
@@ -85,23 +83,23 @@ export function rowBytes({ stride, holdsFloats }: RowShape): number {
   return IDENTITY_BYTES + BOUND_BYTES + stride * (holdsFloats ? 5 : 1)
 }
 
-/** Rows of one index that lie together. */
+/** Contiguous rows of one index. */
 export interface Extent {
   readonly address: number
   /** A multiple of 8, so that codes and floats are aligned. */
   readonly capacity: number
 }
 
-/** Addresses within an extent. */
-export interface ExtentLayout {
+export function extentLayout(
+  { address, capacity }: Extent,
+  stride: number,
+): {
   readonly identities: number
   readonly bounds: number
   readonly heads: number
   readonly tails: number
   readonly floats: number
-}
-
-export function extentLayout({ address, capacity }: Extent, stride: number): ExtentLayout {
+} {
   const bounds = address + IDENTITY_BYTES * capacity
   const heads = bounds + BOUND_BYTES * capacity
   const tails = heads + (stride / 2) * capacity
@@ -125,9 +123,9 @@ export const VECTOR_LIMITS = {
   partBytesMin: 8 * 1024 ** 2,
   /** Searches that one thread runs side by side. */
   batchMax: 4,
-  /** Codes that all searches of a batch read before the next: they stay in a core's cache meanwhile. */
+  /** Codes that all searches of a batch read before the next: they stay in a core's cache. */
   sliceBytes: 192 * 1024,
-  /** Products of two codes before a thread looks whether its task was cancelled: about 1 ms. */
+  /** Products of two codes before a thread checks whether its task was cancelled: about 1 ms. */
   sliceProducts: 16 * 1024 ** 2,
   /** A search whose thread ended is tried again, so often in all. */
   attemptsMax: 2,

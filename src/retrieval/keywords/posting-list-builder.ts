@@ -5,18 +5,18 @@ import type { Corpus, PostingList } from './term-scorer.ts'
 
 const NUMBER_MAX = 0xffff
 
-/** What a list is made on. */
+/** The base for extending a list. */
 export interface PartialList {
-  /** Of the chunks with smaller keys than `since`; null: there is nothing yet. */
+  /** For chunks with smaller keys than `since`; null: none yet. */
   readonly list: PostingList | null
-  /** The first key that is wanted. */
+  /** The first key to read. */
   readonly since: number
 }
 
 /** All chunks of a knowledge base, at one revision. */
 export interface CorpusState {
   readonly revision: number
-  /** Of the next chunk that comes. */
+  /** The key of the next chunk. */
   readonly nextKey: number
   readonly corpus: Corpus
 }
@@ -196,7 +196,7 @@ const SINGLE_TERMS_MAX = 16
  * A SELECT of `term, chunk_key, frequency, term_count`, and of four rows with the frequency 0 that say of what state
  * these are: the `chunk_key` of the row with the `term_count` 0 is its revision, with 1 the key of the next chunk, with 2
  * the number of all chunks, with 3 the number of all their terms. It may give recent postings that were not wanted.
- * @param known of the revision that is wanted, where it was counted before: of the four rows only the first is made then
+ * @param known of the requested revision, if counted before: of the four rows only the first is made then
  */
 export function postingsSql(
   ids: TableIds,

@@ -15,15 +15,15 @@ import {
 import type { Corpus, PostingList } from './term-scorer.ts'
 
 export interface PostingListLimits {
-  /** Of all lists together. */
+  /** For all lists together. */
   readonly bytesMax: number
-  /** Of the lists of one search: adding up this many scores holds the main thread for some 20 ms. */
+  /** For the lists of one search: adding up this many scores blocks the main thread for some 20 ms. */
   readonly postingsMax: number
 }
 
 const LIST_CACHE_LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
-/** Of a list, about, besides its eight bytes for each posting. */
+/** For a list, roughly, besides its eight bytes per posting. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000
@@ -34,24 +34,19 @@ export interface TermsSearch {
   readonly terms: readonly bigint[]
   readonly revision: number
   readonly limits: RunLimits
-  /** Whether a transaction that begins now still sees that revision. */
+  /** Whether a new transaction still sees that revision. */
   isCurrent(): boolean
 }
 
 export interface TermPostings {
-  /** One for each of the terms; empty where no chunk holds it. */
+  /** One per term; empty if no chunk has it. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
 }
 
-interface LoadedLists {
-  readonly state: CorpusState
-  readonly lists: ReadonlyMap<bigint, PostingList | null>
-}
-
 interface KnownList {
   readonly revision: number
-  /** Of the next chunk that comes after that revision. */
+  /** The key of the next chunk after that revision. */
   readonly nextKey: number
   /** null: it is too long, or has numbers that a list has no room for. */
   readonly list: PostingList | null
@@ -77,7 +72,7 @@ export class PostingLists {
     this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf: listBytes })
   }
 
-  /** Of all lists that are held. */
+  /** The size of all lists in memory. */
   get bytes(): number {
     return this.#lists.size
   }
@@ -127,7 +122,7 @@ export class PostingLists {
     return joinedPostings(all, state.corpus, this.#limits.postingsMax)
   }
 
-  /** What is left of a list of an earlier revision. */
+  /** The usable part of a list of an earlier revision. */
   #partOf(known: KnownList | undefined, { ids, revision }: TermsSearch): PartialList {
     const list = known?.list ?? null
     if (known === undefined || list === null) return { list: null, since: 0 }
@@ -174,16 +169,17 @@ export class PostingLists {
     return builder
   }
 
-  #keep<T extends LoadedLists>(
-    { ids, revision }: TermsSearch,
-    partial: ReadonlyMap<bigint, PartialList>,
-    loaded: T,
-  ): T {
+  #keep<
+    T extends {
+      readonly state: CorpusState
+      readonly lists: ReadonlyMap<bigint, PostingList | null>
+    },
+  >({ ids, revision }: TermsSearch, partial: ReadonlyMap<bigint, PartialList>, loaded: T): T {
     const { state, lists } = loaded
     this.#keepState(ids.id, state)
     const { nextKey } = state
     for (const [term, list] of lists) {
-      // A list that was extended to the wanted revision still holds what later writes have removed.
+      // A list extended to the requested revision still has chunks removed by later writes.
       const isWhole = state.revision === revision || partial.get(term)?.list === null
       if (isWhole) this.#set(listName(ids, term), { revision: state.revision, nextKey, list })
     }
@@ -234,7 +230,7 @@ function listBytes({ list }: KnownList): number {
   return LIST_BYTES + 8 * (list?.keys.length ?? 0)
 }
 
-/** Of all writes that are remembered, of one knowledge base. */
+/** For all remembered writes of one knowledge base. */
 const KEYS_MAX = 100_000
 const WRITES_MAX = 1_000
 
@@ -261,7 +257,7 @@ export class Tombstones {
   }
 
   /**
-   * Those that the revisions after `from` have removed, up to `to`, ascending.
+   * The keys removed by the revisions after `from`, up to `to`, ascending.
    * @returns null when that is not known of each of them
    */
   between(id: number, from: number, to: number): Uint32Array | null {

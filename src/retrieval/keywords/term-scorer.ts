@@ -20,7 +20,7 @@ export interface Corpus {
 
 /** The terms of a searched text. */
 export interface SearchedTerms {
-  /** One for each term, empty where no chunk holds it. */
+  /** One per term, empty if no chunk has it. */
   readonly lists: readonly PostingList[]
   /** How often the text has each. */
   readonly counts: readonly number[]
@@ -33,7 +33,7 @@ export interface SearchedTerms {
 export interface PhrasePostings {
   /** Ascending. */
   readonly keys: Uint32Array
-  /** What is added to the score of each. */
+  /** The bonus to each score. */
   readonly bonuses: Float64Array
   /** What they can add at most. */
   readonly bound: number
@@ -63,7 +63,7 @@ function termScorers({ lists, counts, corpus }: SearchedTerms): readonly TermSco
 /** The chunks of one term in turn, with what it adds to their scores. */
 class TermScorer implements Scorer {
   readonly #list: PostingList
-  /** What the term adds to a chunk of mean length that holds it once. */
+  /** The score of a chunk of mean length with the term once. */
   readonly weight: number
   readonly #meanTermCount: number
   #index = 0
@@ -95,7 +95,7 @@ class TermScorer implements Scorer {
     this.#index = index
   }
 
-  /** The same for one chunk: 0 where it does not hold the term. */
+  /** The same for one chunk: 0 without the term. */
   scoreOf(key: number): number {
     const { keys, frequencies, termCounts } = this.#list
     const { k1, b } = BM25

@@ -18,7 +18,7 @@ import type { RegionText } from './region-words.ts'
 const POINTS_MAX = 200_000
 /** Vectors that suffice to find the components of all. */
 const SAMPLE_MAX = 4_000
-/** Of each text, to name its region. */
+/** For each text, to name its region. */
 const TEXT_CHARS = 600
 const TEXTS_AT_ONCE = 500
 const READING: RunLimits = { timeoutMs: 60_000 }
@@ -94,7 +94,7 @@ async function sampleOf({ revision, count, dimensions, batches }: VectorRows, si
   return { revision, dimensions, rowsMax, values: values.slice(0, taken * dimensions) }
 }
 
-/** `wanted` of `count` rows, evenly from all: always the same ones. */
+/** `wanted` of `count` rows, evenly spread: always the same ones. */
 function isChosen(row: number, count: number, wanted: number): boolean {
   if (count <= wanted) return true
   return Math.floor(((row + 1) * wanted) / count) > Math.floor((row * wanted) / count)
@@ -180,7 +180,7 @@ class MapWorker {
     this.#signal = signal
     this.#host = new WorkerHost({
       url,
-      // Only a `MapThread` is behind it.
+      // Its only counterpart is a `MapThread`.
       onMessage: (data) => this.#heard(data as FromMapThread, onProgress),
       onEnd: (cause) => this.#fail(new Error('the thread of a map ended', { cause })),
     })

@@ -12,7 +12,7 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 import { type ComputeMapDeps, computeMap, versionOf } from './compute-map.ts'
 import { fileOf } from './map-files.ts'
 
-/** Of all maps in memory; the others are read again from their files. */
+/** For all maps in memory; others are read again from their files. */
 const MAPS_BYTES_MAX = 32 * 1024 ** 2
 const POINT_BYTES = 14
 /** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
@@ -32,9 +32,9 @@ interface Entry {
   /** null: none is being computed. */
   progress: MapProgress | null
   failure: string | null
-  /** Since the last one that was made. */
+  /** Since the last success. */
   failureCount: number
-  /** When the next one may begin, by `nowMs`. */
+  /** When the next one may start, by `nowMs`. */
   nextMs: number
 }
 
@@ -74,7 +74,7 @@ export class ComputedMaps implements ChunkMaps {
   async #fromFile(name: string, kb: KnowledgeBase): Promise<ChunkMap | null> {
     const bytes = await this.#deps.files.read(name)
     const map = bytes === null ? null : mapOfBytes(bytes, kb)
-    // One that was computed meanwhile is newer.
+    // One computed meanwhile is newer.
     const known = this.#maps.get(name)
     if (known !== undefined) return known
     if (map !== null) this.#maps.set(name, map)
@@ -123,7 +123,7 @@ export class ComputedMaps implements ChunkMaps {
     }
   }
 
-  /** As it is now. @throws Gone where it was deleted, or has other vectors */
+  /** In its current state. @throws Gone if it was deleted, or has other vectors */
   #current(kb: KnowledgeBase): KnowledgeBase {
     const { knowledgeBases } = this.#deps.snapshot()
     const current = knowledgeBases.find(({ id }) => id === kb.id)
@@ -164,7 +164,7 @@ class Gone extends Error {}
 
 // A map as bytes of a file: from one start to the next, since computing it takes seconds.
 
-/** Of which knowledge base: one of another time may have the same id. */
+/** The knowledge base: a later one may have the same id. */
 interface Owner {
   readonly createdAt: string
 }
@@ -172,7 +172,7 @@ interface Owner {
 type Header = Pick<ChunkMap, 'version' | 'revision' | 'chunkCount' | 'seconds' | 'regions'> &
   Owner & { readonly format: string; readonly pointCount: number }
 
-/** Another one where the bytes mean something else, or maps are made otherwise. */
+/** Changes with the meaning of the bytes, or the way maps are made. */
 const MAP_FORMAT = 'eider map 2'
 const LENGTH_BYTES = 8
 const CHECK_BYTES = 8

@@ -26,7 +26,7 @@ export class MapFileUpkeep {
     const before = this.#names
     this.#names = new Set(knowledgeBases.map(fileOf))
     if (before.isSubsetOf(this.#names)) return
-    // What is left over is deleted with the next one.
+    // Remaining files are deleted with the next map.
     void this.#files.keepOnly(this.#names).catch(() => {})
   }
 }

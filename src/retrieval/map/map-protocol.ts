@@ -32,7 +32,7 @@ export type FromMapThread =
   | ({ readonly kind: 'placed' } & WantedTexts)
   | ({ readonly kind: 'named' } & PlacedMap)
 
-/** Where each stage begins and ends on the whole way, about as long as each takes. */
+/** The start and end of each stage, in proportion to its duration. */
 export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
   waiting: [0, 0],
   reading: [0, 0.15],

@@ -1,6 +1,6 @@
 /**
- * The regions of a map: points that lie together, by k-means (Lloyd 1982, seeded as k-means++, Arthur and Vassilvitskii
- * 2007), and for a view from farther away fewer of them, joined as Ward (1963) joins clusters.
+ * The regions of a map: neighbouring points, by k-means (Lloyd 1982, seeded as k-means++, Arthur and Vassilvitskii 2007),
+ * and for more distant views fewer of them, joined as Ward (1963) joins clusters.
  */
 import type { SeededRandom } from './layout/principal-components.ts'
 
@@ -17,14 +17,14 @@ export interface MapRegion {
 export interface MapRegions {
   /** A level after the other, the larger ones of each first. */
   readonly regions: readonly MapRegion[]
-  /** Of each point: the index of its region at the last level. */
+  /** The index of each point's region at the last level. */
   readonly ofPoints: Uint16Array
 }
 
 const POINTS_PER_REGION = 20
 const REGIONS_MAX = 150
 const REGIONS_MIN = 3
-/** Of the view from farthest away: as many as there are distinct colours. */
+/** For the most distant view: as many as there are distinct colours. */
 const FIRST_REGIONS_MAX = 8
 /** With fewer regions, a level between the first and the last would be as one of them. */
 const THREE_LEVELS_MIN = 30
@@ -207,7 +207,7 @@ function numbered(levels: readonly (readonly Group[])[], clusters: Clusters): Ma
   return { regions, ofPoints: ofPoints.map((cluster) => above.get(cluster) ?? 0) }
 }
 
-/** Of the clusters the one nearest to the middle of them all, where there may be nothing. */
+/** The cluster nearest to the centre of all, because the centre itself may be empty. */
 function middleOf(group: Group, { centres, sizes }: Clusters): number {
   const middle = (direction: 0 | 1) => {
     const sum = group.reduce((all, one) => {

@@ -24,7 +24,7 @@ const SEED = 20_180_209
 /** Texts that are read to name the regions: some for each, and in total about this many at most. */
 const REGION_TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
-/** On each of the four sides, this share of the points may lie farther out: they are drawn at the edge. */
+/** On each of the four sides, this share of the points may be farther out: they are drawn at the edge. */
 const OUTER_SHARE = 0.002
 /** Left free on each side, as a share of the size of what is shown. */
 const EDGE_SHARE = 0.03
@@ -112,7 +112,7 @@ export class MapThread {
   }
 }
 
-/** A row with a number that is none has no direction: it lies in the middle. */
+/** A row with an invalid number has no direction: it is in the middle. */
 function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   for (let from = 0; from < values.length; from += dimensions) {
     let sum = 0

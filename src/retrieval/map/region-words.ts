@@ -1,6 +1,6 @@
 /**
- * The words that tell a region from the others: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the
- * terms of the keyword search, each shown as its most frequent word.
+ * The words that distinguish a region: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the terms of
+ * keyword search, each shown as its most frequent word.
  */
 
 import type { Language } from '../../core/domain/language.ts'
@@ -69,7 +69,7 @@ function bestTerms(own: TextCounts, all: TextCounts): readonly string[] {
     const outside = ((all.texts.get(term) ?? count) - count + 0.5) / (outsideCount + 1)
     const isCommon = share < LIFT_MIN * outside || outside > OUTSIDE_MAX
     if (!isFew && (count < TEXTS_MIN || isCommon)) continue
-    // How much a text with the word tells about being of this region.
+    // How strongly the word indicates that a text is in this region.
     scored.push({ term, score: share * (isFew ? 1 : Math.log(share / outside)) })
   }
   scored.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))

@@ -1,6 +1,6 @@
 import { RecordRow, recordKey, recordLength } from './row-records.ts'
 
-/** Of a block that rows are written into one by one: the first is small, since most knowledge bases are. */
+/** For a block into which rows are written one by one: the first is small, since most knowledge bases are. */
 const FIRST_BLOCK_BYTES = 16 * 1024
 const BLOCK_BYTES_MAX = 1024 * 1024
 
@@ -9,7 +9,7 @@ export class RecordBlock {
   readonly bytes: Buffer
   readonly table: RecordTable
   used = 0
-  /** Of records that are still wanted. */
+  /** The records in use. */
   live = 0
   /** The greatest of its keys. */
   lastKey = 0
@@ -51,7 +51,7 @@ export class RecordTable {
     return place && new RecordRow(place.block.bytes, place.at, places)
   }
 
-  /** Copies one record. @returns the block that was made for it; null: there was room in one */
+  /** Copies one record. @returns the block created for it; null: an existing one had room */
   add(record: Buffer): RecordBlock | null {
     let made: RecordBlock | null = null
     let block = this.#open
@@ -89,7 +89,7 @@ export class RecordTable {
     return empty
   }
 
-  /** Lets a block go, with the records that are still wanted. */
+  /** Releases a block, with its records in use. */
   drop(block: RecordBlock): void {
     if (!this.#blocks.delete(block)) return
     if (this.#open === block) this.#open = null
@@ -107,7 +107,7 @@ export class RecordTable {
     return block
   }
 
-  /** Mostly of rows that are gone: the others are read again when they are wanted. */
+  /** Mostly of removed rows: the others are read again on demand. */
   #isWaste(block: RecordBlock): boolean {
     return block !== this.#open && block.live * 2 < block.used
   }

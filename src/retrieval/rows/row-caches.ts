@@ -25,7 +25,7 @@ const LOOKUP_KEYS_MAX = 1_000
 /** After this many missing rows, the others are read in the background. */
 const MISSED_MAX = 64
 
-/** Of the rows that are read at once. */
+/** For the rows read at once. */
 const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
@@ -38,17 +38,12 @@ export interface RowCachesDeps {
   snapshot(): CatalogSnapshot
 }
 
-export interface RowCachesOptions {
-  /** Of all rows together; 0: each is read when it is wanted. */
-  readonly bytesMax: number
-}
-
 /** The rows of one knowledge base that are in memory. */
 interface RowCache {
   readonly table: RecordTable
   /** Physical names of the metadata columns that its records have, in their order. */
   readonly columns: readonly string[]
-  /** Writes that may be seen by a transaction that begins. */
+  /** Writes that a new transaction may see. */
   commitCount: number
   isCommitting: boolean
   /** Rows that were read one by one since the others were read. */
@@ -72,7 +67,14 @@ export class RowCaches implements ChunkRows, CommitListener {
   #bytes = 0
   #filling: Promise<void> = Promise.resolve()
 
-  constructor(deps: RowCachesDeps, { bytesMax }: RowCachesOptions) {
+  constructor(
+    deps: RowCachesDeps,
+    given: {
+      /** For all rows together; 0: each is read on demand. */
+      readonly bytesMax: number
+    },
+  ) {
+    const { bytesMax } = given
     this.#deps = deps
     this.#bytesMax = bytesMax
   }
@@ -81,7 +83,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     return this.#bytes
   }
 
-  /** Of the rows of one knowledge base. */
+  /** For the rows of one knowledge base. */
   bytesOf({ id }: Pick<KnowledgeBase, 'id'>): number {
     let bytes = 0
     for (const block of this.#caches.get(id)?.table.blocks ?? []) bytes += block.bytes.length
@@ -132,7 +134,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const cache = this.#caches.get(id)
     if (cache === undefined) return
     cache.isCommitting = false
-    // A read that began before now may have seen the state before.
+    // A read that started before may have seen the previous state.
     cache.commitCount += 1
     if (write === null) return
     // It came between the question and the write.
@@ -186,7 +188,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     return cache
   }
 
-  /** Reads rows by their keys, and keeps them where no write came in between. */
+  /** Reads rows by key, and keeps them if no write came in between. */
   async #read(
     cache: RowCache,
     request: ChunkRowsRequest,
@@ -208,7 +210,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     return records
   }
 
-  /** False where it may hold rows that are others now, or is let go. */
+  /** False if its rows may be outdated, or it was released. */
   #isCurrent({ id }: KnowledgeBase, cache: RowCache, commitCount: number): boolean {
     return this.#caches.get(id) === cache && cache.commitCount === commitCount
   }
@@ -218,7 +220,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     cache.missedCount += count
     if (cache.missedCount < MISSED_MAX) return
     cache.missedCount = Number.NEGATIVE_INFINITY
-    // If it fails, rows are read when they are wanted.
+    // If it fails, rows are read on demand.
     this.#filling = this.#filling.then(() => this.#fill(kb, cache)).catch(() => {})
   }
 

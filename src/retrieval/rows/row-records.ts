@@ -1,6 +1,6 @@
 /**
- * The rows of chunks as bytes: one record is a head of digits, then its texts in UTF-8. The database can write records
- * itself, many in one value, which costs the main thread no more than reading their heads.
+ * The rows of chunks as bytes: a record is a head of digits, then its texts in UTF-8. The database can write records itself,
+ * many in one value, so that the main thread only reads their heads.
  */
 
 import { chunkTables } from '../../core/domain/chunk.ts'
@@ -23,18 +23,6 @@ const CONTENT = 2
 const METADATA = 3
 const COLUMNS_PART = 4
 
-/** What a record is made of. */
-export interface RowTexts {
-  readonly key: number
-  readonly id: string
-  readonly chunkId: string
-  readonly content: string
-  /** JSON. */
-  readonly metadata: string
-  /** A JSON list; empty: not known. */
-  readonly columns: string
-}
-
 /** The expression of one record over a table of chunks, as text. @param columns of the metadata columns, JSON or `''` */
 export function recordSql(columns: string): string {
   const parts = ['document_id', 'chunk_id', 'chunk_content', 'metadata::VARCHAR', columns]
@@ -43,7 +31,17 @@ export function recordSql(columns: string): string {
   return `format('${head}', chunk_key${lengths}) || ${parts.join(' || ')}`
 }
 
-export function recordBytes({ key, ...row }: RowTexts): Buffer {
+export function recordBytes(given: {
+  readonly key: number
+  readonly id: string
+  readonly chunkId: string
+  readonly content: string
+  /** JSON. */
+  readonly metadata: string
+  /** A JSON list; empty: not known. */
+  readonly columns: string
+}): Buffer {
+  const { key, ...row } = given
   const texts = [row.id, row.chunkId, row.content, row.metadata, row.columns]
   const lengths = texts.map((text) => hex(Buffer.byteLength(text), LENGTH_DIGITS))
   return Buffer.from(`${hex(key, KEY_DIGITS)}${lengths.join('')}${texts.join('')}`)
@@ -69,7 +67,7 @@ function partLength(bytes: Buffer, at: number, part: number): number {
 
 const ZERO = 48
 const NINE = 57
-/** What is to be taken from the code of `a` for ten. */
+/** Subtracted from the code of `a` to get ten. */
 const RECORD_LETTERS = 87
 
 /** Digits of our own or of the database: they need no check. */
@@ -82,13 +80,13 @@ function hexNumber(bytes: Buffer, at: number, digits: number): number {
   return number
 }
 
-/** One row, whose texts are read from its record when they are asked for. */
+/** One row, whose texts are read from its record on demand. */
 export class RecordRow implements ShownChunk {
   readonly #bytes: Buffer
   readonly #at: number
   readonly #places: readonly number[]
 
-  /** @param places of the metadata columns that are asked for, among all of them */
+  /** @param places of the requested metadata columns, among all of them */
   constructor(bytes: Buffer, at: number, places: readonly number[]) {
     this.#bytes = bytes
     this.#at = at
@@ -111,7 +109,7 @@ export class RecordRow implements ShownChunk {
     return exactJson(this.#text(METADATA))
   }
 
-  /** Whether all that was asked for is known. */
+  /** Whether everything requested is known. */
   get isWhole(): boolean {
     return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS_PART) > 0
   }
@@ -218,7 +216,7 @@ const SHOWN_VALUES: Readonly<Record<string, (column: string) => string>> = {
 /** An integer that a JavaScript number holds exactly, as all from here to its negative. */
 const EXACT_MAX = 2n ** 53n
 
-/** The values of the metadata columns as a JSON list, or an empty text where they must be read one by one. */
+/** The values of the metadata columns as a JSON list, or an empty text if they must be read one by one. */
 function columnsSql(columns: readonly MetadataColumn[]): string {
   const values: string[] = []
   const conditions: string[] = []

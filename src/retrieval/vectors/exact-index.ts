@@ -109,17 +109,17 @@ export class ExactIndex implements ExactVectors {
     return this.#keyRows.size
   }
 
-  /** Of the last change: an index whose revision is not its table's is stale. */
+  /** As of the last change: an index whose revision differs from its table's is stale. */
   get revision(): number {
     return this.#revision
   }
 
-  /** Of memory, its spare part included. */
+  /** Of memory, with its spare part. */
   get bytes(): number {
     return this.#rows.bytes
   }
 
-  /** Rows that are scanned and hold nothing. Where they are most of all, build the index anew. */
+  /** Empty rows that are scanned. If they are most of all, rebuild the index. */
   get emptyRowCount(): number {
     return this.#rows.rowCount - this.count
   }
@@ -153,7 +153,7 @@ export class ExactIndex implements ExactVectors {
   }
 
   /**
-   * The nearest `k` of all, or of those allowed; fewer where there are fewer.
+   * The nearest `k` of all, or of those allowed, or fewer.
    * @throws AppError `dimension_mismatch`, `sql_invalid_search` for a vector without a direction or
    * a `k` that is not a count, or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
    * `internal` when threads keep ending
@@ -237,7 +237,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** @returns its row, where there is such a key */
+  /** @returns its row, if the key exists */
   #remove(key: number, removedAt: number): readonly number[] {
     const row = this.#keyRows.get(key)
     if (row === undefined) return []

@@ -18,7 +18,7 @@ export interface QuantizedRowsParts {
   readonly rows: RowTable
 }
 
-/** What the rows of an index hold, read by the main thread. */
+/** The content of an index's rows, read by the main thread. */
 export class QuantizedRows {
   readonly #parts: QuantizedRowsParts
   #floats: Float32Array
@@ -31,7 +31,7 @@ export class QuantizedRows {
     this.#words = new Uint32Array(buffer)
   }
 
-  /** Since which change a vector is there; null where there is none. */
+  /** The change that added the row's vector; null without a vector. */
   addedAt(row: number): number | null {
     const { extent, first } = this.#parts.rows.extentOf(row)
     this.#renew()
@@ -40,14 +40,14 @@ export class QuantizedRows {
     return this.#words[identity / 4 + 2] ?? null
   }
 
-  /** Of a row that holds a vector. */
+  /** For a row with a vector. */
   keyOf(row: number): number {
     const { extent, first } = this.#parts.rows.extentOf(row)
     const { buffer } = this.#parts.memory.memory
     return new DataView(buffer).getFloat64(extent.address + (row - first) * IDENTITY_BYTES, true)
   }
 
-  /** Adds a row's vector, as its codes say it, to the sum that begins at `at`. */
+  /** Adds a row's vector, decoded, to the sum that starts at `at`. */
   addTo(sums: Float32Array, at: number, row: number): void {
     const { stride } = this.#parts.shape
     const { extent, first } = this.#parts.rows.extentOf(row)
@@ -62,7 +62,7 @@ export class QuantizedRows {
     }
   }
 
-  /** A row's vector, as its codes say it, with length 1; null where they say nothing. */
+  /** A row's vector, decoded, with length 1; null if it is zero. */
   unitVector(row: number): Float32Array | null {
     const sum = new Float32Array(this.#parts.shape.stride)
     this.addTo(sum, 0, row)

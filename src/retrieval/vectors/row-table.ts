@@ -16,8 +16,8 @@ export interface PlacedExtent {
 }
 
 /**
- * The rows of one index and the memory they lie in. Rows are numbered through all extents; a row
- * that was removed is given out again when no search can see it any more.
+ * The rows of one index and their memory. Rows are numbered through all extents; a removed row is reused when no search can
+ * see it any more.
  */
 export class RowTable {
   readonly #memory: VectorMemory
@@ -278,7 +278,7 @@ export interface ChosenRows {
 }
 
 interface KnownRows extends ChosenRows {
-  /** Of the index, when they were looked up. */
+  /** The index's state when they were looked up. */
   readonly state: number
 }
 
@@ -331,16 +331,13 @@ function isAscending(rows: Int32Array): boolean {
 export function scanParts(
   table: RowTable,
   chosen: ChosenRows | null,
-  {
-    shape,
-    partBytesMin,
-    partsMax,
-  }: {
+  given: {
     readonly shape: RowShape
     readonly partBytesMin: number
     readonly partsMax: number
   },
 ): readonly ScanPart[] {
+  const { shape, partBytesMin, partsMax } = given
   const rowCount = chosen === null ? table.rowCount : chosen.rows.length
   const worthwhile = Math.ceil((rowCount * shape.stride) / partBytesMin)
   const count = Math.max(1, Math.min(worthwhile, partsMax))

@@ -142,14 +142,14 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** Those that wait and would go with it, itself included. */
+  /** Waiting jobs that could be scanned with it, itself included. */
   #matesOf(job: Job): readonly Job[] {
     return this.#queue.filter((other) => other === job || goTogether(job, other))
   }
 
   /**
-   * Under load a scan waits until as many can be done as one as is possible, while others of the same rows are
-   * running: what that saves is more than what a second thread could do meanwhile.
+   * Under load a scan waits until as many as possible can be done as one, while others of the same rows are running: that
+   * saves more than what a second thread could do meanwhile.
    */
   #shallWait(job: Job): boolean {
     if (!this.#memory.looksTogether || job.attempts > 0 || !scansAllRows(job)) return false
@@ -240,7 +240,7 @@ function slotsOf(seatIndex: number): readonly number[] {
   return Array.from({ length: batchMax }, (_, index) => 1 + seatIndex * batchMax + index)
 }
 
-/** Whole scans that begin in the same place. What ended a thread once is tried alone. */
+/** Whole scans with the same start. A job that once crashed a thread is tried alone. */
 function goTogether(one: Job, other: Job): boolean {
   return one.attempts === 0 && other.attempts === 0 && isSameStart(one, other)
 }

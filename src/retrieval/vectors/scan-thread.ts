@@ -25,7 +25,7 @@ export type ToScanThread =
     }
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }
 
-/** What a thread does; all but scans it does alone. */
+/** The tasks of a thread; all but scans run alone. */
 export type ThreadTask = ScanTask | AssignTask
 
 export type ThreadResult = ScanResult | AssignResult

@@ -126,7 +126,7 @@ export function scan(kernel: Kernel, task: ScanTask): ScanResult {
   }
 }
 
-/** The slice is of indexes into `rows`, or rows where that is null */
+/** The slice has indexes into `rows`, or rows if that is null */
 function scanSlice(
   kernel: Kernel,
   rows: Int32Array | null,
@@ -219,7 +219,7 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
   return { kind: 'assigned', lists }
 }
 
-/** How many rows of a task make this many products of two codes; no more than a kernel takes at once. */
+/** The number of a task's rows for this many products of two codes; at most what a kernel takes at once. */
 export function sliceRows(
   { shape, listCount }: Pick<AssignTask, 'shape' | 'listCount'>,
   products: number,
@@ -243,7 +243,7 @@ export interface CandidateSearch {
 /**
  * The nearest `k` where memory holds codes only: candidates are measured, the most promising first,
  * until no other can be nearer.
- * @throws AppError `internal` when a candidate's vector is gone: the index is behind its table
+ * @throws AppError `internal` if a candidate's vector is gone: the index is behind its table
  */
 export async function rescored(
   candidates: readonly Candidate[],

@@ -36,18 +36,12 @@ export class VectorMemory {
   #end: number
   #usedBytes = 0
   #reservedBytes = 0
-  /** By order n: where free blocks of 2^n pages begin. */
+  /** By order n: the starts of free blocks of 2^n pages. */
   readonly #free: readonly Set<number>[]
 
   /** @throws AppError `out_of_memory` where not even addresses can be reserved */
-  constructor({
-    bytesMax,
-    threadCount,
-    kernel = 'fastest',
-    sharing = VECTOR_LIMITS,
-    onTaking = () => {},
-  }: {
-    /** Of all indexes together, at most 4 GiB. */
+  constructor(asked: {
+    /** For all indexes together, at most 4 GiB. */
     readonly bytesMax: number
     /** Threads that will scan, besides the calling one. */
     readonly threadCount: number
@@ -56,6 +50,13 @@ export class VectorMemory {
     /** Called before memory is taken from the system; with less than zero when it was given back. */
     readonly onTaking?: (bytes: number) => void
   }) {
+    const {
+      bytesMax,
+      threadCount,
+      kernel = 'fastest',
+      sharing = VECTOR_LIMITS,
+      onTaking = () => {},
+    } = asked
     this.#onTaking = onTaking
     this.threadCount = threadCount
     this.kernelChoice = kernel
@@ -109,7 +110,7 @@ export class VectorMemory {
   }
 
   /**
-   * Sets memory aside that an index takes elsewhere, so that it counts.
+   * Reserves memory that an index uses outside, so that it counts.
    * @throws AppError `out_of_memory`; nothing has changed then
    */
   reserve(bytes: number): void {

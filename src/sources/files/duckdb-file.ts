@@ -66,14 +66,14 @@ export class DuckDBFile implements OpenedFile {
           name: String(name),
           kind: isView === true ? 'view' : 'table',
         },
-        column: columnOf(column),
+        column: catalogColumn(column),
       })),
     )
   }
 
   async columns({ schema, name }: SourceTableName): Promise<readonly SourceColumn[]> {
     const rows = await this.#rows(COLUMNS_SQL, [schema ?? 'main', name])
-    return rows.map((row) => columnOf(row.slice(3)))
+    return rows.map((row) => catalogColumn(row.slice(3)))
   }
 
   async describe(sql: string): Promise<readonly SourceColumn[]> {
@@ -168,7 +168,7 @@ const COLUMNS_SQL = `SELECT c.schema_name, c.table_name, t.table_name IS NULL, c
     AND ($1::VARCHAR IS NULL OR c.schema_name = $1) AND ($2::VARCHAR IS NULL OR c.table_name = $2)
   ORDER BY c.schema_name <> 'main', c.schema_name, c.table_name, c.column_index`
 
-function columnOf([name, type, isNullable, mayCollate]: readonly DuckDBValue[]): SourceColumn {
+function catalogColumn([name, type, isNullable, mayCollate]: readonly DuckDBValue[]): SourceColumn {
   const column = describedColumn(String(name), String(type))
   const isCollated = mayCollate === true && column.nativeType === 'varchar'
   return {

@@ -31,7 +31,7 @@ interface Reading {
 export class FileAnswers {
   #reading: Reading | null = null
 
-  /** True while a file is open: more of its rows may be asked for. */
+  /** True while a file is open: more of its rows may be requested. */
   get isReading(): boolean {
     return this.#reading !== null
   }
@@ -120,7 +120,7 @@ const SQLITE_MAGIC = 'SQLite format 3\0'
 const DUCKDB_MAGIC = 'DUCK'
 const DUCKDB_MAGIC_AT = 8
 
-/** Neither engine is given a file of another kind: DuckDB would look for an extension that reads it. */
+/** Neither engine gets a file of another kind: DuckDB would look for an extension that reads it. */
 function requireFormat(engine: FileEngine, path: string): void {
   const bytes = Buffer.alloc(SQLITE_MAGIC.length)
   const file = openSync(path, 'r')
@@ -133,7 +133,7 @@ function requireFormat(engine: FileEngine, path: string): void {
   const text = bytes.toString('latin1', 0, length)
   const isSqlite = text === SQLITE_MAGIC
   const isDuckDB = text.startsWith(DUCKDB_MAGIC, DUCKDB_MAGIC_AT)
-  // An empty file is an empty database of SQLite, which has none of its bytes then.
+  // An empty file is an empty SQLite database, without its signature.
   if (engine === 'sqlite' ? isSqlite || length === 0 : isDuckDB) return
   const name = engine === 'sqlite' ? 'SQLite' : 'DuckDB'
   const other = isSqlite ? ', but one of SQLite' : isDuckDB ? ', but one of DuckDB' : ''
@@ -166,7 +166,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'the statement, or a view of the file, reads another file, which is not allowed',
   ],
 ]
-const MESSAGE_CHARS_MAX = 500
+const CAUSE_CHARS_MAX = 500
 
 /** Without the paths of this machine. */
 function causeOf(error: unknown, job: FileJob | undefined): string {
@@ -181,5 +181,5 @@ function causeOf(error: unknown, job: FileJob | undefined): string {
   for (const path of job === undefined ? [] : [job.path, job.folder]) {
     message = message.replaceAll(`"${path}"`, 'the file').replaceAll(path, 'the file')
   }
-  return message.slice(0, MESSAGE_CHARS_MAX)
+  return message.slice(0, CAUSE_CHARS_MAX)
 }

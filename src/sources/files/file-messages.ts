@@ -1,4 +1,4 @@
-/** What the server and a process that reads a database file say to each other. What the process says is checked. */
+/** The messages between the server and a process that reads a database file. The process's messages are checked. */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
 import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
@@ -28,7 +28,7 @@ export interface FileJob {
   readonly engine: FileEngine
   readonly path: string
   readonly ask: FileAsk
-  /** Of this job alone, for what it writes. */
+  /** For this job only, for its output. */
   readonly folder: string
   readonly limits: { readonly memoryBytes: number; readonly outputBytes: number }
 }
@@ -71,16 +71,13 @@ export interface RowsAnswer {
   readonly isLast: boolean
 }
 
-/** A column of what is staged. */
-interface StagedFileColumn extends SourceColumn {
-  /** The file has it as text, which becomes its type again. */
-  readonly isText: boolean
-}
-
 export interface StagedAnswer {
-  readonly columns: readonly StagedFileColumn[]
+  readonly columns: readonly (SourceColumn & {
+    /** The file has it as text, which becomes its type again. */
+    readonly isText: boolean
+  })[]
   readonly sizeBytes: number
-  /** Of a line of CSV, the longest. */
+  /** The longest line of CSV. */
   readonly lineBytesMax: number
 }
 
@@ -90,7 +87,7 @@ export const STAGED_FILES: Readonly<Record<FileEngine, string>> = {
   duckdb: 'rows.parquet',
 }
 
-/** A type of DuckDB as columns here have it; what no column can have is read as text. */
+/** DuckDB's type of a column as a metadata type; unsupported ones are read as text. */
 export function columnTypeHere(type: string): string {
   const parsed = parseColumnType(type)
   return parsed === null ? 'VARCHAR' : typeText(parsed)
@@ -119,7 +116,7 @@ function columnOf({ name, type, nativeType, isNullable }: Readonly<Record<string
   }
 }
 
-/** Of an answer: names and types as they are shown. */
+/** For an answer: names and types for display. */
 export function shownColumnsOf(value: unknown): readonly ResultColumn[] | null {
   if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(({ name, type }) => ({ name: String(name), type: String(type) }))
@@ -147,23 +144,24 @@ export function stagedOf(value: unknown): StagedAnswer | null {
   }
 }
 
-/** Where the file of a data source lies: below one folder, and nowhere else. */
+/** Where a data source's file is: below one folder only. */
 
-interface FilePlace {
-  /** Without a symbolic link in it. */
-  readonly path: string
-  /** As its parameter says it, for messages. */
-  readonly shown: string
-}
-
-/** What the engines keep beside a file, and read. */
+/** Files next to a database file that the engines read. */
 const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
 
 /**
  * @param folder EIDER_SOURCES_DIR; null: not set
  * @throws AppError `source_failed`
  */
-export async function filePlace(source: DataSource, folder: string | null): Promise<FilePlace> {
+export async function filePlace(
+  source: DataSource,
+  folder: string | null,
+): Promise<{
+  /** Without a symbolic link in it. */
+  readonly path: string
+  /** As its parameter says it, for messages. */
+  readonly shown: string
+}> {
   const shown = String(sourceParameters(source.engine, source.parameters).db_file)
   const refuse = (why: string) => {
     return new AppError(

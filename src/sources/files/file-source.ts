@@ -23,7 +23,7 @@ import {
   type SourceRows,
   type SourceWork,
 } from '../source-engine.ts'
-import { csvSelect, type StagingFolder } from '../staged-csv.ts'
+import { csvSelect, type StagingFolder, stagedColumn } from '../staged-csv.ts'
 import {
   columnsOf,
   type FileAsk,
@@ -45,7 +45,7 @@ interface FileSourceDeps {
   /** EIDER_SOURCES_DIR; null: no file may be read. */
   readonly folder: string | null
   readonly staging: StagingFolder
-  /** Of one process, resident. */
+  /** For one process, resident. */
   readonly memoryBytes: number
 }
 
@@ -198,7 +198,7 @@ class FileSession {
   readonly #asked: AskedOf
   #keepsFolder = false
   #isOver = false
-  /** The process waits to be asked for more rows of this job. */
+  /** The process waits for a request for more rows of this job. */
   #isReading = false
 
   constructor(lease: Lease<FileProcess>, job: FileJob, asked: AskedOf) {
@@ -260,11 +260,7 @@ function stagedSelect(
 ): string {
   const path = join(folder, STAGED_FILES[engine])
   if (engine === 'sqlite') {
-    const staged = columns.map(({ name, type }) =>
-      type === 'BLOB'
-        ? { name, fileType: 'VARCHAR', value: (column: string) => `unhex(${column})` }
-        : { name, fileType: type, value: (column: string) => column },
-    )
+    const staged = columns.map(({ name, type }) => stagedColumn(name, type))
     return csvSelect(path, staged, lineBytesMax)
   }
   const values = columns.map(({ name, type }, index) => {
@@ -292,7 +288,7 @@ class FileProcess implements PooledConnection {
   constructor({ entryUrl, environment }: FileProcessOptions) {
     const path = fileURLToPath(entryUrl)
     this.#process = Bun.spawn([process.execPath, '--no-env-file', path], {
-      // Where no file lies that Bun reads on its own, such as a .env.
+      // A folder without files that Bun reads by itself, such as .env.
       cwd: dirname(path),
       env: environment,
       stdio: ['ignore', 'ignore', 'ignore'],

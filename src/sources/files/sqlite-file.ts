@@ -33,7 +33,7 @@ export class SqliteFile implements OpenedFile {
 
   constructor(job: FileJob) {
     this.#job = job
-    this.#database = opened(job)
+    this.#database = openedDatabase(job)
   }
 
   async check(): Promise<void> {
@@ -41,7 +41,7 @@ export class SqliteFile implements OpenedFile {
   }
 
   async tables(): Promise<readonly DescribedSourceTable[]> {
-    // The tables behind a virtual one, such as those of a full-text index, are its own.
+    // The tables behind a virtual one, such as a full-text index, are internal.
     const sql = `SELECT name, type FROM pragma_table_list
       WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name`
     const rows = this.#database.prepare(sql).values()
@@ -120,7 +120,7 @@ export class SqliteFile implements OpenedFile {
     )
     const cursor = this.#cursor({ sql: `SELECT * FROM ${quote(name)}`, values: [] })
     const described = cursor.described(sampleRows)
-    // One without a name cannot be asked for.
+    // Unnamed columns cannot be requested.
     return described
       .filter((_, index) => cursor.statementNames[index] !== '')
       .map((column) => ({ ...column, isNullable: !notNull.has(column.name) }))
@@ -135,9 +135,9 @@ export class SqliteFile implements OpenedFile {
     }
     const declared = statement.declaredTypes
     statement.finalize()
-    // Rows come as objects, so that each column needs a name of its own.
+    // Rows come as objects, so that each column needs a unique name.
     const aliases = names.map((_, index) => `c${index}`).join(', ')
-    // No table that the statement reads may have it.
+    // A name that no table of the statement has.
     const rows = quote(`eider_${crypto.randomUUID()}`)
     const renamed = this.#database.prepare(
       `WITH ${rows}(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM ${rows}`,
@@ -208,19 +208,19 @@ class SqliteCursor {
       if (value === null || fits(type, value)) continue
       const name = this.#names[index] ?? ''
       throw new Error(
-        `column ${name} is ${type} by its first rows and then holds a value of type ${kindOf(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
+        `column ${name} is ${type} by its first rows and then holds a value of type ${storageClass(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
       )
     }
   }
 }
 
 /** @throws Error of SQLite */
-function opened({ path, limits }: FileJob): Database {
+function openedDatabase({ path, limits }: FileJob): Database {
   const database = connected(path)
   const pragmas = [
     `busy_timeout = ${BUSY_MS}`,
     'query_only = ON',
-    // What the schema of a hostile file calls.
+    // Functions called by the schema of a hostile file.
     'trusted_schema = OFF',
     'cell_size_check = ON',
     'mmap_size = 0',
@@ -309,12 +309,12 @@ function fits(type: SqliteType, value: Exclude<SqliteValue, null>): boolean {
   }
 }
 
-const DATE = /^\d{4}-\d\d-\d\d$/
+const DATE_TEXT = /^\d{4}-\d\d-\d\d$/
 const MOMENT =
   /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?)?(?:Z|[+]00:?00)?$/
 
 function isDate(text: string): boolean {
-  if (!DATE.test(text) || text.startsWith('0000')) return false
+  if (!DATE_TEXT.test(text) || text.startsWith('0000')) return false
   const date = new Date(`${text}T00:00:00Z`)
   // A day that its month does not have becomes another one, or none.
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
@@ -331,7 +331,7 @@ const textOfBlob = (bytes: Uint8Array, encoding: 'hex' | 'base64') => {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
 }
 
-/** Of a value that fits, as answers show it. */
+/** A value that fits, in the form of answers. */
 function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
   if (value === null) return null
   if (value instanceof Uint8Array) return textOfBlob(value, 'base64')
@@ -345,7 +345,7 @@ function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
     case 'TIMESTAMP':
       return textConverter('TIMESTAMP')(momentOf(String(value)) ?? '')
     default:
-      return textOf(value)
+      return realText(value)
   }
 }
 
@@ -359,20 +359,20 @@ function fileValue(type: SqliteType, value: SqliteValue): string {
     case 'TIMESTAMP':
       return momentOf(String(value)) ?? ''
     case 'VARCHAR':
-      return `"${textOf(value).replaceAll('"', '""')}"`
+      return `"${realText(value).replaceAll('"', '""')}"`
     default:
       return value === Infinity ? 'inf' : value === -Infinity ? '-inf' : String(value)
   }
 }
 
 /** As SQLite writes a number as text: a REAL is known by its point. */
-function textOf(value: string | number | bigint): string {
+function realText(value: string | number | bigint): string {
   return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 1e15
     ? `${value}.0`
     : String(value)
 }
 
-function kindOf(value: SqliteValue): string {
+function storageClass(value: SqliteValue): string {
   if (value === null) return 'NULL'
   if (value instanceof Uint8Array) return 'BLOB'
   if (typeof value === 'string') return 'TEXT'

@@ -2,7 +2,7 @@
 import mysql from 'mysql2'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
-import { addressOf, type Endpoint, pinnedSocket } from '../server-endpoint.ts'
+import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
 import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
@@ -78,7 +78,6 @@ export class MysqlConnection {
   ): Promise<MysqlConnection> {
     const address = await addressOf(endpoint, guard, signal)
     const { host, port, user, password, database, encryption } = endpoint
-    const { mode, check, authorities, certificate, key } = encryption
     const socket = pinnedSocket(address)
     const connection = mysql.createConnection({
       host: host.replace(/^\[(.*)\]$/, '$1'),
@@ -92,17 +91,9 @@ export class MysqlConnection {
       connectTimeout: 10_000,
       // No file of this machine is sent because a server asks for it.
       flags: ['-LOCAL_FILES'],
-      ...(mode === 'off'
+      ...(encryption.mode === 'off'
         ? {}
-        : {
-            ssl: {
-              rejectUnauthorized: check !== 'nothing',
-              verifyIdentity: check === 'name',
-              ...(authorities === undefined ? {} : { ca: authorities }),
-              ...(certificate === undefined ? {} : { cert: certificate }),
-              ...(key === undefined ? {} : { key }),
-            },
-          }),
+        : { ssl: { ...tlsOptions(encryption), verifyIdentity: encryption.check === 'name' } }),
     })
     connection.on('error', () => {})
     const wire = wireOf(connection)
@@ -181,7 +172,7 @@ export class MysqlConnection {
     return promise
   }
 
-  /** Ends what runs when the connection ends, of which the library says nothing. */
+  /** Ends the running statement when the connection ends, which the library does not report. */
   #begun<T>() {
     const running = Promise.withResolvers<T>()
     running.promise.catch(() => {})
@@ -207,7 +198,7 @@ export class MysqlConnection {
     return promise
   }
 
-  /** No more rows are wanted: the server would send all that is left. */
+  /** The remaining rows are not needed: the server would send them all. */
   leave(): Promise<void> {
     return this.cancel()
   }
@@ -248,10 +239,13 @@ interface Wire {
   readonly format: MysqlPackets
 }
 
-/** Of all that the server sends, also within TLS: the library's parser is given what is whole and checked. */
+/** For everything the server sends, also within TLS: the library's parser gets complete, checked packets. */
 function wireOf(connection: mysql.Connection): Wire {
   // The declarations leave out what every version of it has.
-  const inner = connection as unknown as { stream: WireStream; packetParser: PacketParser }
+  const inner = connection as unknown as {
+    stream: WireStream
+    packetParser: { execute(bytes: Buffer): void }
+  }
   const parser = inner.packetParser
   const format = new MysqlPackets()
   const messages = new WireMessages(
@@ -265,10 +259,6 @@ function wireOf(connection: mysql.Connection): Wire {
   return { messages, format }
 }
 
-interface PacketParser {
-  execute(bytes: Buffer): void
-}
-
 /** How MySQL parts its messages, and which of them its client library may be given. */
 
 const HEADER_BYTES = 4
@@ -277,7 +267,7 @@ const CONTINUED = 0xffffff
 const ERROR_BYTES_MAX = 64 * 1024
 const ERROR = 0xff
 const EOF = 0xfe
-/** Of a packet that begins as an end does, and is one. */
+/** For a packet that looks like an end, and is one. */
 const EOF_PACKET_BYTES_MAX = 12
 const NULL = 0xfb
 /** Bytes of a size by the mark before it. */
@@ -285,9 +275,9 @@ const SIZE_BYTES: Readonly<Record<number, number>> = { 252: 2, 253: 3 }
 
 class MysqlPackets implements WireFormat {
   readonly headerBytes = HEADER_BYTES
-  /** Of the rows that come; null: none come. */
+  /** For the incoming rows; null: none. */
   #columnCount: number | null = null
-  /** Of rows that come: their description has not ended. */
+  /** For incoming rows: their description has not ended. */
   #isDescribed = false
 
   expectRows(columnCount: number): void {
@@ -319,7 +309,7 @@ class MysqlPackets implements WireFormat {
   }
 }
 
-/** The library takes a value from behind its packet where a size says so. */
+/** The library reads beyond its packet if a size says so. */
 function requireValues(packet: Buffer, count: number): void {
   let at = HEADER_BYTES
   for (let index = 0; index < count; index += 1) {

@@ -5,10 +5,9 @@ import type {
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
-import { MYSQL_DIALECT, nativeTokens } from '../../core/text/native-sql.ts'
-import { oneSelect } from '../native-select.ts'
+import { MYSQL_DIALECT } from '../../core/text/native-sql.ts'
+import { oneSelect, requireFields, valuesInText } from '../native-select.ts'
 import { endpointOf } from '../server-endpoint.ts'
 import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {
@@ -20,10 +19,10 @@ import {
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
-import { StagedCsv } from '../staged-csv.ts'
+import { StagedCsv, stagedColumn } from '../staged-csv.ts'
 import { StreamedRows } from '../streamed-rows.ts'
 import { MysqlConnection, type MysqlField } from './mysql-connection.ts'
-import { bytesConverter, declaredType, fieldType, fileWriter, stagedField } from './mysql-types.ts'
+import { bytesConverter, declaredType, fieldType, fileWriter } from './mysql-types.ts'
 
 function mysqlProtocol(guard: Guard): ServerProtocol<MysqlConnection, null> {
   return {
@@ -57,7 +56,7 @@ export class MysqlSource implements SourceEngine {
     return this.#sessions.within(source, work, async ({ connection }) => {
       const scope =
         endpointOf(source).database === null ? SYSTEM_LEFT_OUT : 'c.TABLE_SCHEMA = DATABASE()'
-      const rows = await connection.texts(columnsSql(connection, scope))
+      const rows = await connection.texts(catalogColumnsSql(connection, scope))
       return tablesOf(
         rows.map(([schema, name, kind, ...column]) => ({
           table: {
@@ -65,7 +64,7 @@ export class MysqlSource implements SourceEngine {
             name: name ?? '',
             kind: kind?.includes('VIEW') === true ? 'view' : 'table',
           },
-          column: columnOf(column),
+          column: declaredColumn(column),
         })),
       )
     })
@@ -80,12 +79,12 @@ export class MysqlSource implements SourceEngine {
       const schema = table.schema === null ? 'DATABASE()' : '?'
       const values = table.schema === null ? [table.name] : [table.schema, table.name]
       const scope = `c.TABLE_SCHEMA = ${schema} AND c.TABLE_NAME = ?`
-      const sql = withValues(columnsSql(connection, scope), values)
+      const sql = withValues(catalogColumnsSql(connection, scope), values)
       const rows = await connection.texts(sql)
       // Names of tables may differ in case alone on some servers.
       const exact = rows.filter(([, name]) => name === table.name)
       return requireColumns(
-        exact.map((row) => columnOf(row.slice(3))),
+        exact.map((row) => declaredColumn(row.slice(3))),
         source,
         table,
       )
@@ -95,7 +94,7 @@ export class MysqlSource implements SourceEngine {
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
     const select = mysqlSelect(sql)
     return this.#sessions.within(source, work, async ({ connection }) => {
-      return columnsOf(requireFields(await connection.describe(select)))
+      return resultColumns(requireFields(await connection.describe(select)))
     })
   }
 
@@ -108,7 +107,7 @@ export class MysqlSource implements SourceEngine {
     const session = await this.#sessions.begin(source, work)
     const rows = new StreamedRows<Uint8Array>(session, work.signal)
     try {
-      await begin(select, rows, session.connection)
+      await beginRows(select, rows, session.connection)
       return rows
     } catch (error) {
       await rows.close()
@@ -121,13 +120,13 @@ export class MysqlSource implements SourceEngine {
     return this.#sessions.within(source, work, async ({ connection }) => {
       const csv = await StagedCsv.create(this.#deps.staging)
       try {
-        const fields = await written(select, csv, connection)
+        const fields = await writtenFields(select, csv, connection)
         await csv.end()
         return {
           path: csv.path,
           sizeBytes: csv.sizeBytes,
-          select: csv.select(fields.map(stagedField)),
-          columns: columnsOf(fields),
+          select: csv.select(fields.map((field) => stagedColumn(field.name, fieldType(field)))),
+          columns: resultColumns(fields),
         }
       } catch (error) {
         await csv.remove()
@@ -149,7 +148,7 @@ const SYSTEM_LEFT_OUT =
   "c.TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"
 
 /** MariaDB's JSON is a text that a condition of its column calls JSON. */
-function columnsSql({ isMariadb }: MysqlConnection, scope: string): string {
+function catalogColumnsSql({ isMariadb }: MysqlConnection, scope: string): string {
   const isJson = isMariadb
     ? `EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS k WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA
         AND k.TABLE_NAME = c.TABLE_NAME AND k.CONSTRAINT_NAME = c.COLUMN_NAME
@@ -163,7 +162,7 @@ function columnsSql({ isMariadb }: MysqlConnection, scope: string): string {
     ORDER BY c.TABLE_SCHEMA <> coalesce(DATABASE(), ''), c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`
 }
 
-function columnOf([name, declared, isNullable, isJson]: readonly (
+function declaredColumn([name, declared, isNullable, isJson]: readonly (
   | string
   | null
   | undefined
@@ -176,7 +175,7 @@ function columnOf([name, declared, isNullable, isJson]: readonly (
   }
 }
 
-function columnsOf(fields: readonly MysqlField[]): readonly SourceColumn[] {
+function resultColumns(fields: readonly MysqlField[]): readonly SourceColumn[] {
   return fields.map((field) => ({
     name: field.name,
     type: fieldType(field),
@@ -185,12 +184,7 @@ function columnsOf(fields: readonly MysqlField[]): readonly SourceColumn[] {
   }))
 }
 
-function requireFields(fields: readonly MysqlField[]): readonly MysqlField[] {
-  if (fields.length > 0) return fields
-  throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
-}
-
-async function written(
+async function writtenFields(
   select: string,
   csv: StagedCsv,
   connection: MysqlConnection,
@@ -225,7 +219,7 @@ async function written(
 }
 
 /** Until the columns are known. */
-async function begin(
+async function beginRows(
   select: string,
   rows: StreamedRows<Uint8Array>,
   connection: MysqlConnection,
@@ -245,47 +239,28 @@ async function begin(
   await Promise.race([described.promise, over])
 }
 
-/** A SELECT for MySQL: checked, and with its values in its text. */
-
 /** They act outside of the transaction, or reach more than tables. */
-const FUNCTIONS: ReadonlySet<string> = new Set([
-  'get_lock',
-  'release_lock',
-  'release_all_locks',
-  'load_file',
-  'nextval',
-  'setval',
-  'sys_exec',
-  'sys_eval',
-  'sys_set',
-  'master_pos_wait',
-  'source_pos_wait',
-  'wait_for_executed_gtid_set',
-])
+const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(
+  `get_lock release_lock release_all_locks load_file nextval setval sys_exec sys_eval sys_set
+    master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),
+)
 /** `INTO OUTFILE` writes files; `FOR UPDATE` and `LOCK IN SHARE MODE` hold rows. */
-const WORDS: ReadonlySet<string> = new Set(['INTO', 'UPDATE', 'LOCK', 'PROCEDURE', 'NEXT'])
+const FORBIDDEN_WORDS: ReadonlySet<string> = new Set([
+  'INTO',
+  'UPDATE',
+  'LOCK',
+  'PROCEDURE',
+  'NEXT',
+])
 
 /** @throws AppError `sql_forbidden`, `sql_syntax` */
 export function mysqlSelect(sql: string): string {
-  return oneSelect(sql, MYSQL_DIALECT, { functions: FUNCTIONS, words: WORDS })
+  return oneSelect(sql, MYSQL_DIALECT, { functions: FORBIDDEN_FUNCTIONS, words: FORBIDDEN_WORDS })
 }
 
 /** @param sql with a `?` for each value */
 export function withValues(sql: string, values: readonly SourceValue[]): string {
-  if (values.length === 0) return sql
-  let text = ''
-  let done = 0
-  let next = 0
-  for (const { kind, start, end } of nativeTokens(sql, MYSQL_DIALECT)) {
-    if (kind !== 'placeholder') continue
-    const value = values[next]
-    if (value === undefined)
-      throw new AppError('sql_syntax', `The native SQL has no value number ${next + 1}`)
-    next += 1
-    text += `${sql.slice(done, start)}${literalOf(value)}`
-    done = end
-  }
-  return text + sql.slice(done)
+  return valuesInText(sql, values, { dialect: MYSQL_DIALECT, literalOf })
 }
 
 function literalOf(value: SourceValue): string {

@@ -1,6 +1,5 @@
 /** MySQL's and MariaDB's types and what DuckDB's are for them. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import type { StagedColumn } from '../staged-csv.ts'
 import { textConverter } from '../staged-csv.ts'
 import type { MysqlField } from './mysql-connection.ts'
 
@@ -32,7 +31,7 @@ const OTHERS: Readonly<Record<number, string>> = {
 const DECIMALS: ReadonlySet<number> = new Set([0, 246])
 const BIT = 16
 
-/** Of a column of a result. */
+/** For a column of a result. */
 export function fieldType(field: MysqlField): string {
   const { columnType, columnLength, decimals, flags, characterSet } = field
   if (field.extendedFormat === 'json') return 'JSON'
@@ -82,7 +81,7 @@ const NAMED: Readonly<Record<string, string>> = {
 const BINARY_NAMES =
   /^(var)?binary|blob$|^(geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection|vector)$/
 
-/** Of a column as a table declares it: `decimal(10,2) unsigned`. */
+/** For a column as declared in a table: `decimal(10,2) unsigned`. */
 export function declaredType(declared: string): string {
   const [, name = '', first, second] = /^(\w+)(?:\((\d+)(?:,(\d+))?\))?/.exec(declared) ?? []
   if (name === 'decimal') return decimalType(Number(first ?? 10), Number(second ?? 0))
@@ -160,10 +159,3 @@ export function fileWriter(field: MysqlField): (bytes: Uint8Array) => string {
 }
 
 const TEXTS: ReadonlySet<string> = new Set(['VARCHAR', 'JSON', 'UUID'])
-
-export function stagedField(field: MysqlField): StagedColumn {
-  const type = fieldType(field)
-  const { name } = field
-  if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
-  return { name, fileType: type, value: (column) => column }
-}

@@ -2,7 +2,6 @@
 import { connect } from 'node:net'
 import pg from 'pg'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
@@ -22,9 +21,9 @@ export interface PostgresField {
 export type TextRow = readonly (string | null)[]
 
 const CANCEL_MS = 1000
-/** Rows that a portal is asked for: few at first, for those who read no more. */
+/** Rows requested from a portal: few at first, for readers that stop early. */
 const ROWS_FIRST = 100
-const ROWS_MAX = 1000
+const PORTAL_ROWS_MAX = 1000
 
 export class PostgresConnection {
   readonly #client: pg.Client
@@ -83,7 +82,7 @@ export class PostgresConnection {
       host: host.replace(/^\[(.*)\]$/, '$1'),
       port,
       user,
-      // As a function: an empty one would be looked for in the server's own environment.
+      // As a function: an empty text would make the library read the server's environment.
       password: () => password,
       database: database ?? user,
       ssl: isEncrypted ? tlsOptions(encryption) : false,
@@ -158,7 +157,7 @@ export class PostgresConnection {
     const execute = () => {
       connection.execute({ portal: '', rows: asked })
       connection.flush()
-      asked = Math.min(ROWS_MAX, asked * 4)
+      asked = Math.min(PORTAL_ROWS_MAX, asked * 4)
     }
     this.#running = this.#submit({
       submit() {
@@ -192,7 +191,7 @@ export class PostgresConnection {
     if (this.#askForMore === null) return this.cancel()
     this.#askForMore = null
     connectionOf(this.#client).sync()
-    // It is not complete, which is an error elsewhere.
+    // It is incomplete, which is reported by another part.
     await this.#running.catch(() => {})
   }
 
@@ -300,18 +299,13 @@ interface WireConnection {
   sync(): void
   readonly stream: WireStream & { ref?(): void; unref?(): void }
   /** Called once, when there is a socket that speaks the protocol. */
-  attachListeners(stream: Listened): void
+  attachListeners(stream: { on(event: string, listener: (bytes: Buffer) => void): unknown }): void
 }
 
 function bind(connection: WireConnection, sql: string, values: readonly SourceValue[]): void {
   connection.parse({ name: '', text: sql, types: [] })
   const texts = values.map((value) => (value === null ? null : String(value)))
   connection.bind({ portal: '', values: texts })
-}
-
-/** What the library's parser listens to. */
-interface Listened {
-  on(event: string, listener: (bytes: Buffer) => void): unknown
 }
 
 /** The library's declarations leave out what every version of it has. */
@@ -324,7 +318,7 @@ interface Wire {
   readonly format: PostgresMessages
 }
 
-/** Of all that the server sends from now on: the library is given what is whole and checked. */
+/** For everything the server sends from now on: the library gets complete, checked messages. */
 function wireOf(client: pg.Client, format: PostgresMessages): Wire {
   const connection = connectionOf(client)
   let pass: (bytes: Buffer) => void = () => {}
@@ -353,7 +347,7 @@ function cancelKeyOf(client: pg.Client) {
 
 const CANCEL_REQUEST = 80_877_102
 
-/** PostgreSQL takes it on a connection of its own, before any login. */
+/** PostgreSQL takes it on a separate connection, before any login. */
 async function sendCancel(
   { host, port }: { readonly host: string; readonly port: number },
   processID: number,
@@ -376,13 +370,7 @@ async function sendCancel(
   socket.destroy()
 }
 
-/** @throws AppError `sql_not_supported` */
-export function requireRows(fields: readonly PostgresField[]): void {
-  if (fields.length > 0) return
-  throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
-}
-
-/** Of a server that takes a connection: until it has said who it is and the login is done. */
+/** For a server that accepts a connection: until it has identified itself and the login is done. */
 const LOGIN_MS = 10_000
 
 function silence(): AbortSignal {

@@ -13,7 +13,7 @@ const KIND = {
   login: 0x52,
 } as const
 const CLEAR_TEXT_PASSWORD = 3
-/** Of a column's description, after its name. */
+/** For a column's description, after its name. */
 const FIELD_BYTES = 18
 
 export interface CopySink {
@@ -45,13 +45,13 @@ export class PostgresMessages implements WireFormat {
   check(message: Buffer): number | null {
     switch (message[0]) {
       case KIND.dataRow:
-        return valuesOf(message)
+        return rowValues(message)
       case KIND.description:
         requireFields(message)
         return 0
       case KIND.error:
       case KIND.notice:
-        // The library looks for the end without looking at the size.
+        // The library searches the end without checking the size.
         if (message.length > HEADER_BYTES + 1 && message.at(-2) !== 0)
           broken('an error without end')
         if (message.at(-1) !== 0) broken('an error without end')
@@ -101,7 +101,7 @@ const CLEAR_TEXT_REFUSED =
   'the server asks for the password in clear text; set sslmode to verify-full (or verify-ca), or to disable where the network is trusted'
 
 /** How many values a row has. */
-function valuesOf(message: Buffer): number {
+function rowValues(message: Buffer): number {
   let at = HEADER_BYTES + 2
   const count = countOf(message)
   for (let index = 0; index < count; index += 1) {

@@ -5,8 +5,9 @@ import type {
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
-import type { RemoteMode, RunRemote } from '../../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RunRemote } from '../../core/domain/ports/storage-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
+import { requireFields } from '../native-select.ts'
 import {
   failureOf,
   type ServerProtocol,
@@ -24,32 +25,32 @@ import {
 } from '../source-engine.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import { StreamedRows } from '../streamed-rows.ts'
-import {
-  PostgresConnection,
-  type PostgresField,
-  requireRows,
-  type TextRow,
-} from './postgres-connection.ts'
+import { PostgresConnection, type PostgresField, type TextRow } from './postgres-connection.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
 import {
   castExpression,
+  columnInFile,
   fileExpression,
   type PostgresType,
   PostgresTypes,
-  stagedColumn,
   valueConverter,
 } from './postgres-types.ts'
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
   readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
-  /** With connections of their own: those who read wait for no write. */
+  /** With separate connections: readers wait for no write. */
   readonly #storage: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
     this.#deps = deps
     this.#sessions = new ServerSessions(postgresProtocol(deps.guard))
-    this.#storage = new ServerSessions(postgresProtocol(deps.guard, BEGIN_WRITE_SQL))
+    this.#storage = new ServerSessions({
+      ...postgresProtocol(deps.guard),
+      begin: async (connection, _endpoint, timeoutMs, opening) => {
+        await connection.rows(`${opening};${timeoutSql(timeoutMs)}`)
+      },
+    })
   }
 
   check(source: DataSource, work: SourceWork): Promise<void> {
@@ -86,7 +87,7 @@ export class PostgresSource implements SourceEngine {
 
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
     return this.#sessions.within(source, work, async (session) => {
-      return columnsOf(await described(postgresSelect(sql), session))
+      return resultColumns(await described(postgresSelect(sql), session))
     })
   }
 
@@ -145,27 +146,36 @@ export class PostgresSource implements SourceEngine {
       await csv.remove()
       throw error
     }
-    const columns = types.map((type, index) => stagedColumn(fields[index]?.name ?? '', type))
+    const columns = types.map((type, index) => columnInFile(fields[index]?.name ?? '', type))
     return {
       path: csv.path,
       sizeBytes: csv.sizeBytes,
       select: csv.select(columns),
-      columns: columnsOf({ fields, types }),
+      columns: resultColumns({ fields, types }),
     }
   }
 
-  transaction<T>(
+  async transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    { mode, opening }: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
-    return this.#storage.within(source, work, async ({ connection }) => {
-      if (mode === 'read') await connection.rows(SNAPSHOT_SQL)
+    const session = await this.#storage.begin(source, work, `${BEGINNINGS[mode]} ${opening}`)
+    const { connection, endpoint } = session
+    // A reader has everything by now and need not wait for its end.
+    let isEnded = mode === 'read'
+    try {
       const result = await use((sql, values) => connection.rows(sql, values))
-      await connection.rows('COMMIT')
+      if (mode === 'write') await connection.rows('COMMIT')
       return result
-    })
+    } catch (error) {
+      isEnded = false
+      throw failureOf(error, endpoint, work.signal)
+    } finally {
+      const end = session.end()
+      if (!isEnded) await end
+    }
   }
 
   async forget(source: Pick<DataSource, 'id'>): Promise<void> {
@@ -177,7 +187,7 @@ export class PostgresSource implements SourceEngine {
   }
 }
 
-/** The statement itself where no column is read as another type. */
+/** The statement itself if no column is cast. */
 function castSelect(select: string, types: Described['types']): string {
   if (types.every(({ cast }) => cast === undefined)) return select
   const names = types.map((_, index) => `c${index}`)
@@ -185,7 +195,7 @@ function castSelect(select: string, types: Described['types']): string {
   return `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
 }
 
-function columnsOf({ fields, types }: Described): readonly SourceColumn[] {
+function resultColumns({ fields, types }: Described): readonly SourceColumn[] {
   return fields.map(({ name }, index) => ({
     name,
     type: types[index]?.duckdb ?? 'VARCHAR',
@@ -240,8 +250,7 @@ const ARRAY_LEVELS_UNKNOWN = 0
 
 /** The statement is parsed alone, so that it is one, and whole. @throws AppError `sql_not_supported` */
 async function described(select: string, { connection, kept }: Session): Promise<Described> {
-  const fields = await connection.describe(select)
-  requireRows(fields)
+  const fields = requireFields(await connection.describe(select))
   const levels = await arrayLevels(fields, connection)
   const wanted = fields.map(({ dataTypeID, dataTypeModifier }, index) => ({
     oid: dataTypeID,
@@ -277,7 +286,7 @@ async function arrayLevels(
   )
 }
 
-/** Of rows that begin with a column, as the catalog describes it. */
+/** For rows that start with a column, as the catalog describes it. */
 async function catalogColumns(
   rows: readonly TextRow[],
   { connection, kept }: Session,
@@ -294,21 +303,17 @@ async function catalogColumns(
   }))
 }
 
-/** What a session with PostgreSQL begins and ends with. */
+/** How a session with PostgreSQL starts and ends. */
 
 type Session = ServerSession<PostgresConnection, PostgresTypes>
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1
 
-function postgresProtocol(
-  guard: Guard,
-  beginSql = BEGIN_SQL,
-): ServerProtocol<PostgresConnection, PostgresTypes> {
+function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnection, PostgresTypes> {
   return {
     open: (endpoint, signal) => PostgresConnection.open(endpoint, guard, signal),
     async begin(connection, { schemas }, timeoutMs) {
-      const timeout = ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
-      await connection.rows(beginSql + timeout + searchPath(schemas))
+      await connection.rows(BEGIN_SQL + timeoutSql(timeoutMs) + searchPath(schemas))
     },
     // All settings and locks of a statement end with it.
     rollback: (connection) =>
@@ -317,15 +322,20 @@ function postgresProtocol(
   }
 }
 
-/** Each statement then sees the same state. */
-const SNAPSHOT_SQL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'
+function timeoutSql(timeoutMs: number): string {
+  return ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
+}
 
 /** In the transaction, so that it works through poolers, too, and ends with it. */
 const SETTINGS_SQL = `SET LOCAL client_encoding = 'UTF8'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';
 SET LOCAL standard_conforming_strings = on; SET LOCAL xmloption = 'content';`
 const BEGIN_SQL = `BEGIN TRANSACTION READ ONLY; ${SETTINGS_SQL} SAVEPOINT eider;`
-const BEGIN_WRITE_SQL = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`
+/** Each statement of one that reads sees the same state. */
+const BEGINNINGS: Readonly<Record<RemoteBegin['mode'], string>> = {
+  read: `BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${SETTINGS_SQL}`,
+  write: `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`,
+}
 
 function searchPath(schemas: readonly string[]): string {
   if (schemas.length === 0) return ''

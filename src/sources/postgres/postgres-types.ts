@@ -2,30 +2,20 @@
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import type { StagedColumn } from '../staged-csv.ts'
-import { textConverter } from '../staged-csv.ts'
+import { type StagedColumn, stagedColumn, textConverter } from '../staged-csv.ts'
 import type { PostgresConnection, PostgresField } from './postgres-connection.ts'
 
 /** A column's type here, with all that reading it needs. */
 export interface PostgresType {
   /** DuckDB's name of it. */
   readonly duckdb: string
-  /** Of what lists hold; the same for others. */
+  /** For lists, the type of the items; the same for others. */
   readonly item: string
   /** Levels of lists. */
   readonly levels: number
   readonly native: string
   /** PostgreSQL's type that a value is cast to before it is read. */
   readonly cast?: string
-}
-
-interface TypeRow {
-  readonly name: string
-  /** Of a domain: what it is made of; 0 for others. */
-  readonly base: number
-  readonly baseModifier: number
-  /** Of an array: what it holds; 0 for others. */
-  readonly element: number
 }
 
 /** By their numbers, which are the same in every PostgreSQL. */
@@ -53,9 +43,19 @@ const PADDED_TEXT = 1042
 const KNOWN_TYPES_MAX = 10_000
 const DOMAIN_LEVELS_MAX = 20
 
-/** Of one data source. Types that its users made are asked for once. */
+/** For one data source. User-defined types are requested once. */
 export class PostgresTypes {
-  readonly #known = new LruMap<number, TypeRow>({ sizeMax: KNOWN_TYPES_MAX })
+  readonly #known = new LruMap<
+    number,
+    {
+      readonly name: string
+      /** For a domain: its base type; 0 for others. */
+      readonly base: number
+      readonly baseModifier: number
+      /** For an array: its element type; 0 for others. */
+      readonly element: number
+    }
+  >({ sizeMax: KNOWN_TYPES_MAX })
   readonly #numericAs: string
 
   /** @param numericAs what a numeric without digits becomes: `text`, `decimal(p,s)`, else a DOUBLE */
@@ -218,7 +218,7 @@ const EPOCH_FORMS: Readonly<Record<string, string>> = {
 }
 const BC_PATTERN = `'(\\d+-\\d\\d-\\d\\d)( [^" ]*)? BC', '\\1 (BC)\\2', 'g'`
 
-/** The column as it is written into the file: what DuckDB would read otherwise, or not at all, is said its way. */
+/** The column in the file: values that DuckDB would misread are converted to its notation. */
 export function fileExpression(type: PostgresType, oid: number, name: string): string {
   const { duckdb, item, levels } = type
   const column = castExpression(type, name)
@@ -246,12 +246,9 @@ function arrayExpression(item: string, column: string): string {
   return item in EPOCH_FORMS ? `pg_catalog.regexp_replace(${json}, ${BC_PATTERN})` : json
 }
 
-export function stagedColumn(name: string, { duckdb, item, levels }: PostgresType): StagedColumn {
-  if (levels > 0) {
-    return { name, fileType: 'JSON', value: (column) => listExpression(column, item, levels) }
-  }
-  if (duckdb === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
-  return { name, fileType: duckdb, value: (column) => column }
+export function columnInFile(name: string, { duckdb, item, levels }: PostgresType): StagedColumn {
+  if (levels === 0) return stagedColumn(name, duckdb)
+  return { name, fileType: 'JSON', value: (column) => listExpression(column, item, levels) }
 }
 
 function listExpression(column: string, item: string, levels: number): string {

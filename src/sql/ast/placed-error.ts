@@ -19,7 +19,7 @@ export class PlacedError extends Error {
 /** `query_location` of what was not written but made. */
 const UNPLACED = 2 ** 62
 
-/** Runs work on a node; its failure gets the place where the node begins, where it has none yet. */
+/** Runs work on a node; its failure gets the node's position, unless it has one. */
 export function placed<T>(node: TreeNode, work: () => T): T {
   const offset = offsetOf(node)
   try {

@@ -1,6 +1,6 @@
 /**
- * The part of DuckDB's serialised syntax tree that we touch (`json_serialize_sql`, DuckDB 1.5). Its shape belongs to
- * that version: the corpus in tests/sql tells when it changes.
+ * The part of DuckDB's serialised syntax tree that Eider uses (`json_serialize_sql`, DuckDB 1.5). Its shape depends on that
+ * version: the corpus in tests/sql shows changes.
  */
 import { AppError } from '../../core/errors.ts'
 
@@ -15,16 +15,14 @@ interface RawNumber {
   readonly rawJSON: string
 }
 
-interface LosslessJson {
+// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+const lossless = JSON as unknown as {
   parse(
     text: string,
     reviver: (key: string, value: unknown, context: { source: string }) => unknown,
   ): unknown
   rawJSON(text: string): RawNumber
 }
-
-// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
-const lossless = JSON as unknown as LosslessJson
 
 export function parseTree(text: string): TreeNode {
   // DuckDB writes the constant `1e400` like this, which is not JSON. Within a string the quotes would be escaped.
@@ -53,8 +51,8 @@ export function treeText(tree: TreeNode): string {
 }
 
 /**
- * DuckDB prints the DOUBLE constant `1e10` as `10000000000.0`, which it reads back as a DECIMAL, and the DECIMAL `5.` as
- * the INTEGER `5`. A cast keeps value and type; a column made of nothing else keeps a name that can be read.
+ * DuckDB prints the DOUBLE constant `1e10` as `10000000000.0`, which it reads back as a DECIMAL, and the DECIMAL `5.` as the
+ * INTEGER `5`. A cast keeps value and type; a column of only that keeps a readable name.
  */
 export function keepConstants(tree: TreeNode): void {
   for (const node of [...walk(tree)]) {
@@ -157,7 +155,7 @@ export function walk(value: TreeValue): Generator<TreeNode> {
 
 const NO_FIELDS: ReadonlySet<string> = new Set()
 
-/** Where another query begins: a sub-query of an expression or a FROM, the CTEs, what DESCRIBE describes. */
+/** The start of another query: a sub-query of an expression or a FROM, the CTEs, the query of DESCRIBE. */
 const QUERY_FIELDS: ReadonlySet<string> = new Set(['subquery', 'cte_map', 'query'])
 
 /** Each node of an expression or a SELECT, without the queries inside it: their names mean something else. */
@@ -340,7 +338,7 @@ export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): v
   replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
 }
 
-/** Expressions as DuckDB's parser would give them, for those that are put into a tree without being parsed. */
+/** Expressions in the form of DuckDB's parser, to be inserted into a tree unparsed. */
 
 export function callNode(name: string, ...children: readonly TreeNode[]): TreeNode {
   return {

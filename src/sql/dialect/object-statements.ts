@@ -65,16 +65,16 @@ export type IndexStatement =
       readonly narrowing: Narrowing
     }
 
-export type JobStatement = CreateJob | Dropped<'drop_job'>
-
-interface CreateJob extends Named<'create_job'> {
-  readonly ifNotExists: boolean
-  readonly query: string
-  readonly ifQuery: string | null
-  readonly start: string | null
-  readonly end: string | null
-  readonly every: string | null
-}
+export type JobStatement =
+  | (Named<'create_job'> & {
+      readonly ifNotExists: boolean
+      readonly query: string
+      readonly ifQuery: string | null
+      readonly start: string | null
+      readonly end: string | null
+      readonly every: string | null
+    })
+  | Dropped<'drop_job'>
 
 export type ViewStatement =
   | (Named<'create_view'> & {
@@ -116,7 +116,7 @@ const SHOWN = {
 
 const SOURCE = 'the name of a source'
 
-/** What a statement of these begins with, one after the other. */
+/** The readers of these statements, tried in order. */
 const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
   (read) => definedObject(read, 'knowledge_base'),
   (read) => definedObject(read, 'agent'),

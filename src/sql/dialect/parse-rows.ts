@@ -28,7 +28,7 @@ export type RowStatement =
       /** `VALUES …` or a SELECT, as it was written; `DEFAULT VALUES`. */
       readonly source: string
       readonly options: Options
-      /** What only tables have; unset: none of it. */
+      /** Options of tables only; unset: none. */
       readonly ofTable?: TableInsert
     }
   | {

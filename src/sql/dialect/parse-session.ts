@@ -8,10 +8,10 @@ export type SessionStatement =
   | {
       readonly kind: 'set'
       readonly variables: readonly Setting[]
-      /** Of the server: none can be changed, some may be sent. */
+      /** Server settings: none can be changed, some may be sent. */
       readonly settings: readonly Setting[]
     }
-  /** BEGIN, COMMIT, ROLLBACK: each statement is a transaction of its own. */
+  /** BEGIN, COMMIT, ROLLBACK: each statement is a separate transaction. */
   | { readonly kind: 'transaction' }
 
 export interface Setting {

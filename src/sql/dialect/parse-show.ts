@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../lexer/did-you-mean.ts'
+import { nearestName } from '../../core/nearest-name.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type ShowStatement =
@@ -75,7 +75,7 @@ const WRITTEN = Object.entries(SUBJECTS).flatMap(([subject, forms]) => {
   }))
 })
 
-/** Those of which each database has its own. */
+/** Objects that belong to a database. */
 const IN_DATABASES: ReadonlySet<ShowSubject> = new Set<ShowSubject>([
   'agents',
   'chatbots',

@@ -26,7 +26,7 @@ export type Statement =
   | ShowStatement
   | TableStatement
 
-/** Each takes the words of a statement of its own, or none. */
+/** Each takes the words of its own statement, or none. */
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   objectStatement,
   databaseStatement,
@@ -64,7 +64,7 @@ function isJob([first, second]: readonly Token[]): boolean {
   return first?.text.toLowerCase() === 'create' && second?.text.toLowerCase() === 'job'
 }
 
-/** What begins a query is DuckDB's. */
+/** First words of queries, which are DuckDB's. */
 export const QUERY_WORDS: ReadonlySet<string> = new Set([
   'select',
   'with',

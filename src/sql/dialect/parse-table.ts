@@ -19,10 +19,10 @@ export type TableStatement =
     }
   | AlterTable
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
-  /** Of a table, a file or a knowledge base; null: of everything. */
+  /** A table, a file or a knowledge base; null: everything. */
   | { readonly kind: 'vacuum'; readonly name: QualifiedName | null }
 
-/** How a query begins. */
+/** The start of a query. */
 const QUERY = /^(\(|(select|with|from|values|table|pivot|unpivot|describe|show|summarize)\b)/i
 
 const WHAT = 'a table'

@@ -1,6 +1,6 @@
 /**
- * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which looks the values up.
- * Here they are looked up by a SELECT like any other and written into the text.
+ * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which finds the values.
+ * Here an ordinary SELECT finds them, and they are written into the text.
  */
 import { literal } from '../../core/domain/identifier.ts'
 import { type Token, tokenize } from '../lexer/tokens.ts'

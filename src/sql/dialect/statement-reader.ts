@@ -11,7 +11,7 @@ export type Options = Readonly<Record<string, unknown>>
 export interface QualifiedName {
   readonly project: string | null
   readonly name: string
-  /** Of a table of a data source: `source.schema.table`. */
+  /** For a table of a data source: `source.schema.table`. */
   readonly schema?: string
 }
 
@@ -75,7 +75,7 @@ export class StatementReader {
     if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
   }
 
-  /** True where that symbol comes next, or further on; it is not taken. */
+  /** True if that symbol comes next, or later; it is not taken. */
   isAt(symbol: string, ahead = 0): boolean {
     const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'symbol' && token.text === symbol
@@ -303,7 +303,7 @@ export class StatementReader {
     return this.#json() ?? this.#object(0)
   }
 
-  /** An object as a program writes it. JSON has escapes of its own in its texts. */
+  /** An object as programs write it. JSON has its own escapes. */
   #json(): Options | undefined {
     const first = this.#tokens[this.#at]
     let depth = 0
@@ -378,7 +378,7 @@ const CONSTANTS: Readonly<Record<string, unknown>> = {
 
 function jsonObject(text: string): Options | undefined {
   try {
-    // It begins with a brace.
+    // It starts with a brace.
     return JSON.parse(text) as Options
   } catch {
     return undefined

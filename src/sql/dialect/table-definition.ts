@@ -6,7 +6,7 @@ export interface ColumnDefinition {
   readonly name: string
   /** As it was written. */
   readonly type: string
-  /** The SQL of its value where none is given. */
+  /** The SQL of its default value. */
   readonly default: string | null
   readonly isNotNull: boolean
   readonly key: 'PRIMARY KEY' | 'UNIQUE' | null

@@ -137,7 +137,7 @@ export function stabilityOfFunction(name: string): Stability {
   return isOperator || isKnown ? 'consistent' : 'volatile'
 }
 
-/** Of the least stable function in it, those of its sub-queries included. Columns are always stable. */
+/** The stability of its least stable function, including sub-queries. Columns are always stable. */
 export function stabilityOf(expression: TreeValue): Stability {
   let least: Stability = 'consistent'
   for (const { class: kind, function_name: name } of walk(expression)) {

@@ -1,6 +1,6 @@
 /**
- * Bounds the time of functions that DuckDB 1.5.5 cannot interrupt: it looks for an interrupt between sets of up to 2,048
- * rows, and within one call not at all. Memory needs no bounds here: the kernel keeps those
+ * Bounds the time of functions that DuckDB 1.5.5 cannot interrupt: it checks for interrupts between sets of up to 2,048
+ * rows, but not within a call. Memory needs no bounds here: the kernel limits it
  * (docs/decisions/0021-memory-of-the-process.md).
  */
 
@@ -42,7 +42,7 @@ export interface UnnamedItem {
 }
 
 interface Visit {
-  /** Limits so far. */
+  /** The number of limits so far. */
   count: number
   readonly unnamed: UnnamedItem[]
 }
@@ -307,7 +307,7 @@ function stepsOf(name: string, args: readonly TreeNode[]): TreeNode | null {
 
 const LAMBDAS: ReadonlySet<string> = new Set(`${LAMBDA_NAMES} ${REDUCING_NAMES}`.split(' '))
 
-/** Those that take a lambda: elsewhere the same arrow takes a value out of JSON. */
+/** Functions that take a lambda: in others the same arrow reads a value from JSON. */
 function isLambdaFunction(name: string): boolean {
   return LAMBDAS.has(name.toLowerCase())
 }

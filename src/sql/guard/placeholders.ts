@@ -42,7 +42,7 @@ export function bindSystemFunctions(tree: TreeNode): boolean {
   return isChanged
 }
 
-/** True where it got a name. */
+/** True if it got a name. */
 function nameItem(item: TreeNode): boolean {
   if (textValue(item.alias) !== '') return false
   if (isDatabaseFunction(item)) item.alias = `${textValue(item.function_name)}()`
@@ -64,8 +64,8 @@ function isDatabaseFunction(node: TreeNode): boolean {
 }
 
 /**
- * Functions that take a value of any type. Where such a one and another function are given the same parameter, DuckDB 1.5.5
- * learns its type from the other one only, and stops itself for good: `SELECT hash($p), upper($p)`.
+ * Functions that take a value of any type. If such a function and another one share a parameter, DuckDB 1.5.5 infers its
+ * type from the other one only, and crashes permanently: `SELECT hash($p), upper($p)`.
  */
 const UNTYPED =
   /^(typeof|alias|hash|row|struct_pack|printf|format|count|approx_count_distinct|entropy|grade_up|map\w*|(list|array)_\w+)$/

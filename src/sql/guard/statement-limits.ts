@@ -63,7 +63,7 @@ interface Size {
 
 interface Scope {
   readonly ctes: ReadonlyMap<string, Size>
-  /** The SELECT list so far. */
+  /** The SELECT list up to here. */
   readonly aliases: ReadonlyMap<string, number>
   /** The columns that `*` expands to. */
   readonly columns: number
@@ -167,7 +167,7 @@ function sizeOfParts(values: readonly TreeValue[], scope: Scope): number {
   return values.reduce<number>((total, value) => total + sizeOf(value, scope), 0)
 }
 
-/** Of all expressions in a part of the tree. */
+/** For all expressions in a part of the tree. */
 function sizeOf(value: TreeValue, scope: Scope): number {
   if (Array.isArray(value)) return sizeOfParts(value, scope)
   if (!isNode(value)) return 0
@@ -197,11 +197,11 @@ function partsOf(node: TreeNode, scope: Scope): number {
   return sizeOfParts(Object.values(node), scope)
 }
 
-/** Of a UTF-16 code unit in UTF-8. */
+/** For a UTF-16 code unit in UTF-8. */
 const UNIT_BYTES_MAX = 3
 
 /**
- * What a statement costs before it runs grows with its text, so the text is bounded before anything reads it.
+ * The cost of a statement before it runs grows with its text, so the text is bounded before anything reads it.
  * @throws AppError `statement_too_large`
  */
 export function checkStatementSize(sql: string, bytesMax: number): void {

@@ -19,7 +19,7 @@ type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
 /**
  * @param dialectOf of a data source, by its name; undefined: there is none
- * @param isFunction whether DuckDB has a table function of that name, which goes on meaning that
+ * @param isFunction whether DuckDB has a table function of that name, which takes precedence
  * @throws AppError `sql_syntax`, or `sql_not_supported` for anything but a query
  */
 export function withNativeNames(
@@ -75,7 +75,7 @@ const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
 
 const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
 
-/** In which it begins. */
+/** The search range for its start. */
 const QUERY_CHARS = 1000
 
 interface Candidate {
@@ -140,8 +140,8 @@ const ENDS_FROM = new Set([
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
 /**
- * The databases that a SELECT names before a relation or before SQL of their own, in lower case. It reads no more than words, so
- * that it may find one too many (`extract(day FROM t.x)`), but it misses none.
+ * The databases that a SELECT names before a relation or before native SQL, in lower case. It reads only words, so it may
+ * find one too many (`extract(day FROM t.x)`), but it misses none.
  */
 export function databasesNamed(sql: string): ReadonlySet<string> {
   const tokens = tokenize(sql)

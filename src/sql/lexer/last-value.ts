@@ -7,9 +7,9 @@ export interface LastCondition {
   /** The column, as it was written. */
   readonly column: string
   readonly operator: '>' | '>='
-  /** Of `COALESCE(LAST, value)`: what it is before the first run. null: everything. */
+  /** For `COALESCE(LAST, value)`: the value before the first run. null: everything. */
   readonly first: string | null
-  /** Of the whole condition. */
+  /** For the whole condition. */
   readonly start: number
   readonly end: number
   /** From the FROM of its SELECT to the end of its WHERE. */
@@ -122,7 +122,7 @@ function sourceAround(tokens: readonly Token[], at: number, length: number) {
   }
 }
 
-/** The nearest of these words to the left that is not within parentheses of its own. Those around the place may be passed. */
+/** The nearest of these words to the left, outside of other parentheses. Enclosing ones may be passed. */
 function placeBefore(tokens: readonly Token[], at: number, word: string): number | undefined {
   let depth = 0
   for (let index = at; index >= 0; index -= 1) {

@@ -117,7 +117,7 @@ export function isLiteralParameter(name: string): boolean {
  * Replaces the texts of `content = '…'` by parameters, so that searches that differ only in their texts share a plan.
  * Whether `content` is a knowledge base's search column is not known here: the plan must tell, and if it is not, the
  * statement must be read as written.
- * @param tokens of the statement, read in the standard way, where they are known
+ * @param tokens of the statement, read in the standard way, if known
  */
 export function parameterizeSearchLiterals(
   sql: string,

@@ -1,4 +1,4 @@
-/** What a backslash means within a string. */
+/** The meaning of a backslash within a string. */
 
 /**
  * How a quote inside a string is written: `''` as in the standard, or also `\'` as some clients do, or with all the escapes
@@ -26,7 +26,7 @@ const ESCAPED_BYTES = /(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+/y
 const CODE_POINT = /\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y
 const CODE_POINT_MAX = 0x10_ff_ff
 
-/** What the backslash at this place means, or undefined where it means itself. */
+/** The meaning of the backslash at this position, or undefined if it is literal. */
 export function escapeAt(sql: string, at: number, escapes: StringEscapes): Escaped | undefined {
   if (escapes === 'standard' || at + 1 >= sql.length) return undefined
   const long = escapes === 'all' ? longEscapeAt(sql, at) : undefined

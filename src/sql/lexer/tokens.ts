@@ -9,7 +9,7 @@ export interface Token {
   readonly kind: TokenKind
   /** The text as written. */
   readonly text: string
-  /** What it says: the name without quotes, the string without quotes and escapes. */
+  /** Its value: the name without quotes, the string without quotes and escapes. */
   readonly value: string
   readonly start: number
   readonly end: number
@@ -63,14 +63,14 @@ function tooManyTokens(): AppError {
   return new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
 }
 
-/** The token that begins at this place or after it; null: there is none. @throws AppError `sql_syntax` */
+/** The token that starts at this position or later; null: none. @throws AppError `sql_syntax` */
 export function nextToken(sql: string, from: number, previous: Token | undefined): Token | null {
   let at = from
   for (let next = gapEnd(sql, at); next > at; next = gapEnd(sql, at)) at = next
   return at < sql.length ? tokenAt(sql, at, { escapes: 'standard', previous }) : null
 }
 
-/** Where white space, or the comment that begins here, ends. */
+/** The end of white space, or of the comment that starts here. */
 function gapEnd(sql: string, at: number): number {
   const first = sql.charCodeAt(at)
   if (first === SLASH) return sql.startsWith('/*', at) ? commentEnd(sql, at) : at
@@ -118,7 +118,7 @@ export function toDuckDB(sql: string, tokens: readonly Token[]): string {
 /** Anything but plain white space. */
 const COMMENT_TEXT = /[^\n\r\t ]/
 
-/** As many characters, so that places stay where they are. */
+/** The same number of characters, so that positions stay. */
 function blank(gap: string): string {
   return COMMENT_TEXT.test(gap) ? gap.replaceAll(/[^\n\r\t]/gu, ' ') : gap
 }
@@ -186,7 +186,7 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   return plainToken('symbol', matchAt(SYMBOL, sql, start) ?? first, start)
 }
 
-/** They begin nothing longer. */
+/** They never start a longer sign. */
 const SINGLE_SIGNS: ReadonlySet<string> = new Set('()[]{},;+')
 
 /** A parameter whose name says which variable is meant. */
@@ -352,8 +352,8 @@ function chainEnd(tokens: readonly Token[], index: number): number {
 }
 
 /**
- * The first token from one on, outside of parentheses, with which one of these begins: a key word, a symbol, or several of
- * them with a space between. A parenthesis that closes nothing ends the text too.
+ * The first token from one on, outside of parentheses, that starts one of these: a key word, a symbol, or several separated
+ * by spaces. An unmatched closing parenthesis ends the text too.
  */
 export function endOfText(tokens: readonly Token[], from: number, ends: readonly string[]): number {
   const phrases = ends.map((end) => end.split(' '))
@@ -368,7 +368,7 @@ export function endOfText(tokens: readonly Token[], from: number, ends: readonly
   return tokens.length
 }
 
-/** The FROM of `a IS DISTINCT FROM b` begins nothing. */
+/** The FROM of `a IS DISTINCT FROM b` starts no clause. */
 function isPhrase(tokens: readonly Token[], at: number, words: readonly string[]): boolean {
   const isWithin = words[0] === 'from' && tokens[at - 1]?.text.toLowerCase() === 'distinct'
   if (isWithin) return false

@@ -5,7 +5,7 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 
-/** How values of a column compare there: only where that is known to be the same here. */
+/** How a source compares a column's values: only where that is known to match DuckDB. */
 export type ColumnKind =
   | { readonly kind: 'integer'; readonly digits: number }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }

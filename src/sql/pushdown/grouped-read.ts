@@ -1,4 +1,4 @@
-/** A SELECT of totals over one table elsewhere: its source groups and adds up, and one row for each group comes here. */
+/** A SELECT of totals over one remote table: its source groups and adds up, and sends one row per group. */
 import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
@@ -23,18 +23,16 @@ import { type ColumnKind, columnKind } from './column-kinds.ts'
 import type { ColumnOf } from './source-conditions.ts'
 import type { SourceGroups, SourceTotal } from './source-read.ts'
 
-export interface GroupedRead {
-  readonly groups: SourceGroups
-  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
-  apply(): readonly UnnamedItem[]
-}
-
 /** null: something in the SELECT is more than groups and totals that the source gives as DuckDB would. */
 export function groupedReadOf(
   select: TreeNode,
   columnOf: ColumnOf,
   engine: DataSourceEngine,
-): GroupedRead | null {
+): {
+  readonly groups: SourceGroups
+  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
+  apply(): readonly UnnamedItem[]
+} | null {
   if ([select.qualify, select.sample].some(isNode) || hasSeveralSets(select)) return null
   const keys = keysOf(select, columnOf)
   if (keys === null || !keys.every((key) => isKey(key, engine))) return null
@@ -95,7 +93,7 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'LAMBDA',
 ])
 
-/** The same total is asked for once. */
+/** The same total is requested once. */
 function totalName({ kind, column, isDistinct }: SourceTotal): string {
   return JSON.stringify([kind, column?.name, isDistinct])
 }
@@ -137,14 +135,14 @@ const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'
 
 function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
   const kind = columnKind(column, engine)?.kind ?? ''
-  // A date of zeros is NULL here, and a group of its own there.
+  // A date of zeros is NULL here, but a separate group there.
   return KEYS.has(kind) || (MOMENTS.has(kind) && engine !== 'mysql')
 }
 
 interface TotalCall {
-  /** What the source gives. */
+  /** The source's results. */
   readonly parts: readonly SourceTotal[]
-  /** The total made of these, with the type that DuckDB gives it. */
+  /** The total of these, with DuckDB's type. */
   value(parts: readonly TreeNode[]): TreeNode
 }
 
@@ -211,7 +209,7 @@ function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
 }
 
-/** Of digits after the point: DuckDB divides the sum without its point. */
+/** Digits after the point: DuckDB divides the sum without its point. */
 const AVERAGE_SCALE_MAX = 9
 
 /** The sum by the count, as DuckDB divides them. */

@@ -1,6 +1,6 @@
 /**
- * What the SELECTs around a sub-query, a CTE or a view need of its rows, in its own names. It narrows what is read of a source;
- * the statement itself stays as it is, so that everything is applied again where it was written.
+ * What the SELECTs around a sub-query, a CTE or a view need of its rows, in its own names. It narrows what is read from a
+ * source; the statement itself stays, so that everything is applied again where it was written.
  */
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
@@ -27,11 +27,11 @@ import {
   showsEachRow,
 } from './select-shape.ts'
 
-/** Of the rows of one SELECT. */
+/** For the rows of one SELECT. */
 export interface OuterNeeds {
   /** What its rows must meet, as if it stood in its WHERE. */
   readonly conjuncts: readonly TreeNode[]
-  /** The first rows that are asked for. */
+  /** The first rows, if only these are needed. */
   readonly slice: NeededSlice | null
   /** Whether a column may be needed that the statement never names. */
   readonly isWhole: boolean
@@ -97,7 +97,7 @@ export class StatementNeeds {
     return within
   }
 
-  /** What a SELECT needs of the rows of a sub-query or a view in its FROM, by the names of their columns. */
+  /** The needs of a SELECT for the rows of a sub-query or view in its FROM, by column names. */
   under(select: TreeNode, ref: TreeNode, alias: string): OuterNeeds {
     if (!isPlainReference(ref)) return EVERYTHING
     const around = this.of(select)
@@ -160,7 +160,10 @@ function addTo(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void
   map.set(key, [...(map.get(key) ?? []), node])
 }
 
-/** The first rows of the only reference in the FROM of a SELECT that shows each. @param around the first rows that are asked of the SELECT */
+/**
+ * The first rows of the only reference in the FROM of a SELECT that shows each. @param around the first rows needed of the
+ * SELECT
+ */
 export function sliceUnder(select: TreeNode, around: NeededSlice | null): NeededSlice | null {
   if (!showsEachRow(select)) return null
   const own = writtenSlice(select)
@@ -219,7 +222,7 @@ function selectedItems(select: TreeNode): OutputOf {
     const matches = named.filter((item) => nameKey(outputName(item)) === nameKey(wanted))
     const [item] = matches
     if (stars.length === 0) return matches.length === 1 && isColumn(item) ? item : undefined
-    // Of two columns with one name DuckDB calls the second `name_1`.
+    // DuckDB names the second of two equal column names `name_1`.
     const mayBeOther = matches.length > 0 || (named.length > 0 && !/^\w*[a-z]$/i.test(wanted))
     const isPlain = stars.length === 1 && stars.every(isPlainStar) && isOneSource
     return isPlain && !mayBeOther ? columnNode(wanted) : undefined
@@ -231,7 +234,7 @@ function outputName(item: TreeNode): string {
   return alias === '' && isColumn(item) ? (columnNames(item).at(-1) ?? '') : alias
 }
 
-/** A condition or an order of a column that has no name there says nothing that a source could be asked for. */
+/** A condition or order on an unnamed column cannot be sent to a source. */
 function renamed(needs: OuterNeeds, outputOf: OutputOf): OuterNeeds {
   const conjuncts = needs.conjuncts.map((conjunct) => {
     const copy = copyOf(conjunct)

@@ -59,7 +59,7 @@ export interface SelectAround {
   readonly usedNames: ReadonlySet<string>
   /** Whether a knowledge base or an agent is in the FROM: names without a table may be theirs. */
   readonly hasSearches: boolean
-  /** What is needed of the rows of the SELECT. */
+  /** The needs for the rows of the SELECT. */
   readonly needs: OuterNeeds
 }
 
@@ -97,7 +97,7 @@ function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf
 /**
  * Has the source group its rows, where the whole SELECT is groups and totals of them.
  * @param select is changed then
- * @returns null where it stays as it is
+ * @returns null if it stays unchanged
  */
 export function groupReference(
   select: TreeNode,
@@ -114,7 +114,7 @@ export function groupReference(
   return { read: { ...read, columns: groups.keys, groups }, unnamed: grouped.apply() }
 }
 
-/** Names without a table that may be this reference's: null where none may. */
+/** Unqualified names that may belong to this reference: null if none may. */
 function unqualifiedNames(
   select: TreeNode,
   ref: TreeNode,

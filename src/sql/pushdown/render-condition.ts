@@ -8,8 +8,8 @@ import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
 /**
- * How much is known of a condition as it is sent. `exact`: true, false and NULL where DuckDB says so. `rows`: true where DuckDB
- * says so, and not elsewhere. `wide`: it may be true for other rows, too.
+ * How exact a sent condition is. `exact`: true, false and NULL like DuckDB. `rows`: true for the same rows. `wide`: it may
+ * be true for other rows, too.
  */
 export type Exactness = 'exact' | 'rows' | 'wide'
 
@@ -28,7 +28,7 @@ export interface Rendering {
   readonly params: GivenValues
 }
 
-/** null: every row meets it, as far as the source can tell. */
+/** null: for the source, every row meets it. */
 export function renderCondition(
   condition: SourceCondition,
   rendering: Rendering,
@@ -128,7 +128,7 @@ function compared(
 /** Between its clock and ours, and until DuckDB reads its own. */
 const CLOCK_SLACK_MS = 60_000
 
-/** What is younger than a moment by the clock: DuckDB reads the clock later, and leaves out what is too old then. */
+/** Rows newer than a time relative to now: DuckDB reads the clock later, and leaves out those too old by then. */
 function since(
   name: string,
   { kind }: ColumnKind,
@@ -207,7 +207,7 @@ function listedCondition(
   if (isMixed || !items.every((item) => item !== null)) return null
   const operator = isNegated ? '<>' : '='
   const exactness = exactnessOf(kind, operator, rendering)
-  // A NaN is none of these, and has no value here.
+  // A NaN matches none of these, and is null here.
   const isWide = isNegated && text.engine === 'postgres' && kind.kind === 'decimal'
   return {
     sql: `${name} ${not}IN (${items.join(', ')})`,

@@ -1,4 +1,4 @@
-/** What a SELECT does with the rows of one reference in its FROM, seen from its tree alone. */
+/** What a SELECT does with the rows of one reference in its FROM, by its tree alone. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
 
-/** With a sample, or names of its own for the columns, its rows are taken as they are. */
+/** With a sample or renamed columns, its rows are read as they are. */
 export function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
   return sample === null && textsOf(aliases).length === 0
 }
@@ -28,21 +28,18 @@ export function hasTwins(columns: readonly SourceColumn[]): boolean {
 
 /**
  * Whether a SELECT uses columns that it does not name.
- * @param shown false: of a `*` in its list no more is used than is named elsewhere
+ * @param shown false: a `*` in its list only uses columns that are named in other places
  */
 export function readsWholeRows(
   select: TreeNode,
-  {
-    ref,
-    alias,
-    columns,
-  }: {
+  given: {
     readonly ref: TreeNode
     readonly alias: string
     readonly columns: readonly SourceColumn[]
   },
   shown = true,
 ): boolean {
+  const { ref, alias, columns } = given
   if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
     return true
   }
@@ -154,17 +151,17 @@ function conditionsWithin(
   return right === null ? null : conditionsWithin(source.right, ref, right)
 }
 
-interface Sides {
+/**
+ * A side whose rows can become NULLs is not narrowed by conditions outside the join: `IS NULL` may be the point.
+ */
+function sides(
+  join: TreeNode,
+  known: readonly TreeNode[],
+): {
   /** null: not even the rows that meet nothing may be left out. */
   readonly left: readonly TreeNode[] | null
   readonly right: readonly TreeNode[] | null
-}
-
-/**
- * A side whose rows come back as NULLs where nothing matches is not narrowed by conditions outside the join: `IS NULL` may be
- * what is asked for.
- */
-function sides(join: TreeNode, known: readonly TreeNode[]): Sides {
+} {
   const own = conjunctsOf(join.condition)
   if (join.ref_type === 'POSITIONAL') return { left: null, right: null }
   if (join.ref_type === 'ASOF') {

@@ -1,4 +1,4 @@
-/** Conditions of DuckDB's tree as conditions that a source may be asked for. */
+/** Conditions of DuckDB's tree as conditions for a source. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
@@ -165,7 +165,7 @@ function decimalDigits(unscaled: string, scale: number): string | undefined {
   return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/** How far an expression of the clock lies before now, at most: a bound that a source can be asked for before DuckDB applies its own. */
+/** The maximum age of an expression of the clock: a bound that a source can apply before DuckDB applies its own. */
 
 /** The longest that each of them is. */
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -184,7 +184,7 @@ const MOMENTS: ReadonlySet<string> = new Set(
 )
 const DAYS: ReadonlySet<string> = new Set(['today', 'current_date'])
 
-/** undefined: it may lie further back, or is not of the clock at all. */
+/** undefined: unbounded, or not an expression of the clock. */
 function clockAgeMs(node: TreeValue | undefined): number | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') return ageOfCast(node)
@@ -209,7 +209,7 @@ function added(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? undefined : one + other
 }
 
-/** Of `INTERVAL '7 days'`, `INTERVAL 7 DAY`, and of days that are a number. */
+/** For `INTERVAL '7 days'`, `INTERVAL 7 DAY`, and a number of days. */
 function intervalMs(node: TreeNode): number | undefined {
   if (node.class === 'CONSTANT') return timesUnit(constantNumber(node), 'day')
   if (node.class === 'CAST') {

@@ -1,4 +1,4 @@
-/** What a statement reads of a database elsewhere, as data: it goes between threads and is kept with the plan. */
+/** A statement's reads of a remote database, as data: passed between threads and stored with the plan. */
 import type {
   DataSource,
   SourceColumn,
@@ -19,11 +19,11 @@ export interface SourceRead {
   readonly placeholder: string
   readonly source: SourceRef
   readonly from: SourceFrom
-  /** Those that the statement uses. None: only the number of its rows is of interest. */
+  /** The columns that the statement uses. None: only the number of rows matters. */
   readonly columns: readonly SourceColumn[]
   /** What rows must meet to be of use: all that the statement says of this reference alone. */
   readonly condition: SourceCondition
-  /** Set where no more than these of the rows that meet the condition are of use. */
+  /** Set if only these of the matching rows are needed. */
   readonly slice: SourceSlice | null
   /** Set where the source groups its rows: `columns` are the keys then, and the totals follow them. */
   readonly groups: SourceGroups | null
@@ -87,7 +87,7 @@ export type SourceCondition =
   | { readonly kind: 'truth'; readonly column: SourceColumn }
   | { readonly kind: 'and' | 'or'; readonly conditions: readonly SourceCondition[] }
   | { readonly kind: 'not'; readonly condition: SourceCondition }
-  /** What is for DuckDB alone. */
+  /** For DuckDB only. */
   | { readonly kind: 'other' }
 
 /** A value in a condition, of the type that it has as it is written. */

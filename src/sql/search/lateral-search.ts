@@ -126,8 +126,8 @@ function replaceInStar(
 
 /**
  * The SELECT that finds the values of an expression before the statement itself can run: the texts of a lateral search
- * (`k.content = t.question`) or the questions to an agent (`a.question = t.question`). It is made from the statement as it
- * was written, and planned like one.
+ * (`k.content = t.question`) or the questions to an agent (`a.question = t.question`). It is built from the original
+ * statement, and planned like one.
  */
 
 /** A SELECT around an expression and what it sees. */
@@ -140,8 +140,8 @@ export interface Surroundings {
 }
 
 /**
- * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT whose sources the
- * expression names, without the target. undefined where there is none, or where the expression has another value each time.
+ * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT with the expression's
+ * sources, without the target. undefined if there is none, or if the expression changes with each evaluation.
  * @param target the alias of the knowledge base or agent that gets these values
  */
 export function valuesSelect(
@@ -172,14 +172,18 @@ export function valuesSelect(
 
 const VALUE_COLUMN = 'value'
 
-interface Frame {
-  readonly frame: Surroundings
-  /** The SELECTs between the frame and the expression: a source that holds one of them is left out. */
-  readonly inside: readonly TreeNode[]
-}
-
 /** The innermost SELECT that can give the expression's columns. */
-function frameOf(expression: TreeNode, target: string, around: Surroundings): Frame | undefined {
+function frameOf(
+  expression: TreeNode,
+  target: string,
+  around: Surroundings,
+):
+  | {
+      readonly frame: Surroundings
+      /** The SELECTs between the frame and the expression: a source that holds one of them is left out. */
+      readonly inside: readonly TreeNode[]
+    }
+  | undefined {
   const qualifiers = [...walk(expression)].filter(isColumn).map((column) => {
     return columnNames(column).at(-2)?.toLowerCase()
   })

@@ -33,7 +33,7 @@ const CAST_KINDS: Readonly<Record<string, ConditionColumn['kind']>> = {
 }
 
 /**
- * The condition for memory to check; null where it is more than comparisons of metadata columns with values.
+ * The condition for memory to check; null if it is more than comparisons of metadata columns with values.
  * @param condition over columns of the chunks alone
  */
 export function memoryCondition(

@@ -17,7 +17,7 @@ import type { HybridSearch } from './ranking.ts'
 export type PlannedText =
   | { readonly kind: 'constant'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string }
-  /** The distinct values of this SELECT of one column, which is planned like a statement of its own. */
+  /** The distinct values of this SELECT of one column, which is planned like a separate statement. */
   | { readonly kind: 'column'; readonly select: TreeNode }
 
 /** A text to embed before the statement runs. */
@@ -34,16 +34,16 @@ export interface AgentInput {
   readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
-  /** Names that the statement uses beside `answer` and `question`: the agent is asked to answer in these fields. */
+  /** Names in the statement besides `answer` and `question`: the agent has to answer in these fields. */
   readonly fields: readonly string[]
 }
 
 /**
- * A search of the only knowledge base in a FROM that is given beside the statement, by a caller who has it in parts;
- * otherwise the WHERE of the statement holds it.
+ * A search of the only knowledge base in a FROM, given next to the statement by a caller that has it in parts; otherwise it
+ * is in the statement's WHERE.
  */
 export interface GivenSearch {
-  /** Of the parameter that holds the query text or the query vector. */
+  /** The parameter with the query text or query vector. */
   readonly parameter: string
   /** null: by vectors alone. */
   readonly hybrid: HybridSearch | null
@@ -66,11 +66,11 @@ export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
   /** Available as `$eider_reranked_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
-  /** What the names in `candidates` mean. */
+  /** The meaning of the names in `candidates`. */
   readonly names: NameScope
 }
 
-/** What a column of the answer shows. */
+/** The content of a column of the answer. */
 export type PlainColumn =
   | 'id'
   | 'chunk_id'
@@ -78,7 +78,7 @@ export type PlainColumn =
   | 'metadata'
   | 'relevance'
   | 'distance'
-  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
+  /** The index in `metadataColumns`; null: a declared column without any row so far. */
   | { readonly metadataColumn: number | null }
 
 export interface PlainAnswer {
@@ -125,7 +125,7 @@ export class PlanInputs {
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
 
-  /** True when the statement reads tables that are made of the catalog. */
+  /** True if the statement reads tables derived from the catalog. */
   readsCatalog = false
   /** All that a FROM names, by their ids. */
   readonly knowledgeBases = new Map<number, KnowledgeBase>()
@@ -133,7 +133,7 @@ export class PlanInputs {
   readonly scans: MeasuredScan[] = []
 
   readonly rerankings: RerankInput[] = []
-  /** What is read of databases elsewhere. */
+  /** The reads of remote databases. */
   readonly reads: SourceRead[] = []
   /** Items of a SELECT that are to be called as they were written. */
   readonly unnamed: UnnamedItem[] = []
@@ -191,10 +191,10 @@ export type Relation =
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
   /** The rows of a SELECT of Eider, as in the tables of information_schema. */
   | { readonly kind: 'query'; readonly sql: string }
-  /** A SELECT of a caller, in which names mean what they meant where it was made. */
+  /** A caller's SELECT, whose names have the meaning they had where it was created. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
   | { readonly kind: 'agent'; readonly agent: Agent }
-  /** A table of a database elsewhere, or what a SELECT of its own SQL gives. */
+  /** A table of a remote database, or the result of native SQL. */
   | {
       readonly kind: 'source'
       readonly source: SourceRef
@@ -240,7 +240,7 @@ export const BOUND = {
   isPhraseFilter: numbered('eider_phrase_filter'),
   /** The weight of the vectors where the statement names none. */
   alpha: numbered('eider_alpha'),
-  /** Whether the vector is moved towards the first chunks: the text is one that the model was made for. */
+  /** Whether the vector moves towards the first chunks: the text is in the model's language. */
   isFedBack: numbered('eider_feedback'),
   /** The bound list of the keys of the nearest chunks. */
   candidateKeys: numbered('eider_candidates'),

@@ -26,18 +26,19 @@ import {
   type SearchSource,
 } from './search-options.ts'
 
-/** The members of a WHERE's AND, in two parts. */
-interface SplitConditions {
+/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
+function splitConditions(
+  where: TreeValue,
+  alias: string,
+  kb: KnowledgeBase,
+): {
   /**
-   * Those that name nothing but columns of the chunks, as one condition; none of them is volatile, since it is checked
-   * again with the others. null: there is none.
+   * The conditions on the chunks' columns only, as one; none is volatile, since it is checked again with the others. null:
+   * none.
    */
   readonly own: TreeNode | null
   readonly others: readonly TreeNode[]
-}
-
-/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
-function splitConditions(where: TreeValue, alias: string, kb: KnowledgeBase): SplitConditions {
+} {
   const names = chunkColumnNames(kb)
   const isOwn = (node: TreeNode) => {
     return names.has(ownColumnName(node, { alias, isOnly: true }) ?? '')
@@ -61,13 +62,13 @@ interface CandidateSearch {
   readonly textIndex: number
   /** Conditions that candidates must meet, over columns of the chunks; null: none. */
   readonly conditions: TreeNode | null
-  /** What is farther than some distance is left out afterwards. */
+  /** Results beyond some distance are dropped afterwards. */
   readonly isCutByDistance: boolean
 }
 
 /**
  * Whether the nearest chunks of one text are enough to answer a SELECT that needs its first rows only.
- * @returns the reason where they are not
+ * @returns the reason if they are not
  */
 export function candidateSearchOf(
   search: Search,
@@ -89,7 +90,7 @@ function isNoneOrThreshold(condition: TreeNode, alias: string): boolean {
   return constantTruth(condition) === true || thresholdOf(condition, alias) !== null
 }
 
-/** False where nothing but the distance decides which chunks a WHERE keeps. */
+/** False if only the distance decides which chunks a WHERE keeps. */
 export function hasMoreThanThresholds(where: TreeValue, alias: string): boolean {
   return !conjunctsOf(where).every((condition) => isNoneOrThreshold(condition, alias))
 }
@@ -180,7 +181,7 @@ export function putConditions(tree: TreeNode, conditions: TreeNode): void {
 
 /** Under OR a text counts only for the rows for which the other conditions of its branch hold. */
 
-/** What the conditions of a branch may name. */
+/** The names allowed in a branch's conditions. */
 interface BranchSource extends SearchSource {
   /** The columns of the chunks, in lower case. */
   readonly columns: ReadonlySet<string>
@@ -190,7 +191,7 @@ interface BranchSource extends SearchSource {
  * The ranking of one branch. A condition on `relevance` or `distance` is about what the whole search gives the row, so that
  * it decides on the row and not on a text.
  * @param branch after its search was taken out
- * @param isNegated whether the branch is that of an AND within NOT: it holds where this does not
+ * @param isNegated whether the branch is an AND within NOT: it holds if this does not
  * @throws AppError `sql_not_supported` for a condition that cannot be checked on the row alone
  */
 export function rankingWithin(
@@ -242,7 +243,7 @@ function alwaysHolds(node: TreeNode): boolean {
   return constantTruth(node) === true
 }
 
-/** Of the columns of this source. */
+/** For the columns of this source. */
 function ownColumnsIn(condition: TreeNode, source: SearchSource): readonly string[] {
   return [...walk(condition)].flatMap((node) => ownColumnName(node, source) ?? [])
 }
@@ -300,6 +301,6 @@ function storedColumn(name: string, kb: KnowledgeBase): TreeNode {
   if (name === 'id') return columnNode('c', 'document_id')
   if (['chunk_id', 'chunk_content', 'metadata'].includes(name)) return columnNode('c', name)
   const stored = kb.storedMetadata.find((column) => metadataName(column).toLowerCase() === name)
-  // A declared column of which no row has come yet is empty.
+  // A declared column without any row so far is empty.
   return stored === undefined ? nullNode() : columnNode('c', stored.column)
 }

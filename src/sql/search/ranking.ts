@@ -1,4 +1,4 @@
-/** What the `content` predicates of one SELECT ask for. Search texts are numbered over the whole statement, from 0. */
+/** The meaning of the `content` predicates of one SELECT. Search texts are numbered over the whole statement, from 0. */
 import type { Fusion } from '../../core/domain/hybrid-search.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
@@ -79,14 +79,14 @@ export function combinedRanking(
   return others.length === 0 ? first : { kind, parts }
 }
 
-/** The wanted search texts of a ranking; a lateral one has none of its own. */
+/** The wanted search texts of a ranking; a lateral one has none. */
 export function textIndexesOf(ranking: Ranking | null): readonly number[] {
   if (ranking === null || ranking.kind === 'lateral') return []
   if (ranking.kind === 'branch') return textIndexesOf(ranking.part)
   return ranking.kind === 'text' ? [ranking.textIndex] : ranking.parts.flatMap(textIndexesOf)
 }
 
-/** The wanted search texts and the unwanted ones, each once. */
+/** The wanted and unwanted search texts, each once. */
 export function allTextIndexes({ ranking, exclusions }: Search): readonly number[] {
   const excluded = exclusions.flatMap(({ textIndexes }) => textIndexes)
   return [...new Set([...textIndexesOf(ranking), ...excluded])]
@@ -94,7 +94,7 @@ export function allTextIndexes({ ranking, exclusions }: Search): readonly number
 
 /**
  * The lateral ranking of a search; null: it has none.
- * @throws AppError `sql_not_supported` for one beside other texts
+ * @throws AppError `sql_not_supported` for one next to other texts
  */
 export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): LateralRanking | null {
   const lateral = lateralIn(ranking)
@@ -113,7 +113,7 @@ function lateralIn(ranking: Ranking | null): LateralRanking | null {
   return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 
-/** The distinct words of a text in lower case, as `NOT content = '…'` looks for them. */
+/** The distinct words of a text in lower case, as `NOT content = '…'` uses them. */
 export function distinctWords(text: string): readonly string[] {
   return [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])]
 }

@@ -69,9 +69,9 @@ const EXAMPLES: Readonly<Record<OptionName, string>> = {
 }
 
 /**
- * What the options of one search say together.
+ * The combined options of one search.
  * @param defaults of its knowledge base, for what the search does not say
- * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or where nothing asks for more
+ * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or no option
  * @throws AppError `sql_invalid_search` for a value that is none, or two that contradict each other
  */
 export function hybridSearchOf(

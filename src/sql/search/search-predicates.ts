@@ -40,7 +40,7 @@ import {
   searchOptionOf,
 } from './search-options.ts'
 
-/** What a search does with its search texts. The same text may come twice. */
+/** The role of a search's texts. The same text may occur twice. */
 export interface SearchTexts {
   /** Numbers a text of the statement. */
   add(text: PlannedText): number
@@ -50,14 +50,14 @@ export interface SearchTexts {
   readonly ownColumns: ReadonlySet<string>
   /** How the knowledge base is searched unless the search says otherwise. */
   readonly hybridDefaults: SearchDefaults
-  /** The values of an expression over other sources, or undefined where there is none that could give them. */
+  /** The values of an expression over other sources, or undefined without such a source. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }
 
 /**
  * Takes the search out of a SELECT's conditions (its WHERE and those of its joins): each predicate on `content` is replaced
- * by what it filters, TRUE for a wanted text (a search ranks), the source's `__excluded_<n>` column for an unwanted one.
- * Options (`reranking = false`, …) become TRUE as well.
+ * by its effect as a filter, TRUE for a wanted text (a search ranks), the source's `__excluded_<n>` column for an unwanted
+ * one. Options (`reranking = false`, …) become TRUE as well.
  * @throws AppError `sql_invalid_search` for what `content` cannot be compared with
  */
 export function takeSearch(

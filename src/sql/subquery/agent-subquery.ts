@@ -31,23 +31,21 @@ export interface AgentSource {
   readonly isOnly: boolean
 }
 
-export interface AgentSubquery {
-  readonly sql: string
-  /** Columns that `*` must not show. */
-  readonly hiddenColumns: readonly string[]
-}
-
 /**
- * Finds the questions of a SELECT to an agent and gives the sub-query of its answers. The statement's own predicates stay
- * where they are: `question` is a column of the answers.
+ * Finds the questions of a SELECT to an agent and returns the sub-query of its answers. The statement's predicates stay:
+ * `question` is a column of the answers.
  * @param around the SELECT as it was written
- * @throws AppError `sql_invalid_search` where no question is asked
+ * @throws AppError `sql_invalid_search` without a question
  */
 export function agentSubquery(
   source: AgentSource,
   around: Surroundings,
   inputs: PlanInputs,
-): AgentSubquery {
+): {
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+} {
   const questions = questionsOf(source, around)
   if (questions.length === 0) {
     const { name } = source.agent
@@ -97,7 +95,7 @@ function usedColumns(source: AgentSource, select: TreeNode): readonly string[] {
   return [...used.values()]
 }
 
-/** The name that an item of a SELECT list is given, where it is another than its column's. */
+/** The name of an item in a SELECT list, if it differs from its column's. */
 function newName(item: TreeNode): readonly string[] {
   const alias = textValue(item.alias).toLowerCase()
   const name = isColumn(item) ? columnNames(item).at(-1)?.toLowerCase() : undefined

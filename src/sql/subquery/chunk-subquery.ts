@@ -32,7 +32,7 @@ const EXCLUDED_SIMILARITY = 0.5
 export interface ChunkSubqueryShape {
   readonly alias: string
   readonly search: Search
-  /** Names that the statement uses, in lower case: only these hidden columns are made. */
+  /** Names in the statement, in lower case: only these hidden columns are created. */
   readonly usedNames: ReadonlySet<string>
   /** Only this many rows of those that the WHERE keeps can be answered, the nearest; null: all rows may be. */
   readonly nearestCount: number | null
@@ -42,15 +42,8 @@ export interface ChunkSubqueryShape {
   readonly isNarrowed: boolean
   /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
-  /** Of the reranking that gives the chunks; null or unset: none does. */
+  /** The reranking that provides the chunks; null or unset: none. */
   readonly rerankingIndex?: number | null
-}
-
-export interface ChunkSubquery {
-  /** A SELECT of the six columns, then the hidden ones. */
-  readonly sql: string
-  /** Columns that `*` must not show. */
-  readonly hiddenColumns: readonly string[]
 }
 
 /**
@@ -58,7 +51,15 @@ export interface ChunkSubquery {
  * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
  * `nearestWhere` finds: only this many wide rows are then read.
  */
-export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
+export function chunkSubqueryOf(
+  kb: KnowledgeBase,
+  shape: ChunkSubqueryShape,
+): {
+  /** A SELECT of the six columns, then the hidden ones. */
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+} {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
   const exclusions = shape.search.exclusions
   if (lateralRankingOf(shape.search) !== null) {
@@ -134,12 +135,12 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
     if (isTakenName(column.name) && isNamed) hidden.push({ name, sql })
     add(column.name, sql)
   }
-  // Declared columns of which no row has come yet are there as well: they are empty.
+  // Declared columns without any row so far are included: they are empty.
   for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
   return hidden
 }
 
-/** null for a search by vectors alone, and where there is nothing to search. */
+/** null for a search by vectors alone, and without a search. */
 function hybridOf(
   kb: KnowledgeBase,
   { search, alias, hasConditions }: ChunkSubqueryShape,
@@ -214,7 +215,7 @@ function distanceSql(ranking: Ranking): string {
 }
 
 /**
- * The measure of several texts; null where none of them counts.
+ * The measure of several texts; null if none of them counts.
  * @param functions that take the better and the worse of two; they leave out what is null
  */
 function combinedSql(
@@ -250,7 +251,7 @@ function wantedDistances(
   return within.map((distance) => `CASE WHEN ${condition} THEN ${distance} END`)
 }
 
-/** A chunk is about an unwanted text when it has all its words, or is near to it and no nearer to a wanted one. */
+/** A chunk matches an unwanted text if it has all its words, or is near to it and no nearer to a wanted one. */
 function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
   const wanted = wantedDistances(ranking, branchesOf(ranking))
   const isAbout = exclusion.textIndexes.map((textIndex) => {

@@ -46,7 +46,7 @@ function distanceColumns(dimensions: number, search: Search): readonly string[] 
   })
 }
 
-/** Of the vectors `v` to another. All have unit length, so that 1 - their inner product is the cosine distance. */
+/** From the vectors `v` to another. All have unit length, so that 1 - their inner product is the cosine distance. */
 function distanceSql(vector: string): string {
   return `least(2, greatest(0, 1 + array_negative_inner_product(v.vector, ${vector})))::DOUBLE`
 }
@@ -115,8 +115,8 @@ function convexCte({ knowledgeBase }: HybridRows, textIndex: number): string {
 }
 
 /**
- * The distances to the moved vector as `__moved_<textIndex>`; none where nothing is moved. retrieval/feedback.ts adds up the
- * same numbers in the same order.
+ * The distances to the moved vector as `__moved_<textIndex>`; empty if none is moved. retrieval/feedback.ts adds up the same
+ * numbers in the same order.
  */
 function feedbackCtes(rows: HybridRows, textIndex: number): readonly string[] {
   const { knowledgeBase, hybrid, dimensions } = rows

@@ -1,6 +1,6 @@
 /**
- * What the columns of a knowledge base mean in the SELECT around its sub-query: paths into the metadata, comparisons of
- * text with numbers, and the columns that `*` does not show.
+ * The meaning of a knowledge base's columns in the SELECT around its sub-query: paths into the metadata, comparisons of text
+ * with numbers, and columns that `*` does not show.
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {

@@ -1,4 +1,4 @@
-/** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
+/** A knowledge base in a FROM: its search is taken out of the SELECT and replaced by the sub-query that answers it. */
 
 import type { ColumnCondition } from '../../core/domain/column-condition.ts'
 import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
@@ -55,19 +55,19 @@ export interface CandidateEdit {
   /** How many of the nearest chunks the statement needs. */
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
-  readonly prefilter: PrefilterEdit | null
+  readonly prefilter:
+    | (TreeEdit & {
+        /** False where its conditions read the clock. */
+        readonly isCacheable: boolean
+        /** See `PrefilterSql`. */
+        readonly condition: ColumnCondition | null
+      })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
   /** Set where the answer is rows of these chunks and nothing else. */
   readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
-}
-
-export interface PrefilterEdit extends TreeEdit {
-  /** False where its conditions read the clock. */
-  readonly isCacheable: boolean
-  /** See `PrefilterSql`. */
-  readonly condition: ColumnCondition | null
 }
 
 /** How a hybrid search fuses its candidates. */
@@ -93,7 +93,7 @@ export interface SelectContext {
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly inputs: PlanInputs
-  /** What the names of the SELECT mean. */
+  /** The meaning of the SELECT's names. */
   readonly names: NameScope
 }
 
@@ -162,7 +162,7 @@ export function putKnowledgeBase(
   return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
 }
 
-/** The search with its candidates reranked. null where nothing is reranked. */
+/** The search with reranked candidates. null without reranking. */
 function rerankedEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly search: Search; readonly count: number },
@@ -190,7 +190,7 @@ function rerankedEdit(
   return { sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) }
 }
 
-/** The same search from candidates. null where they would not be enough, which is noted with the reason. */
+/** The same search from candidates. null if they would not be enough, which is noted with the reason. */
 function candidateEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly shape: ChunkSubqueryShape },
@@ -259,7 +259,7 @@ function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: Select
   return search
 }
 
-/** A knowledge base that was told to search by meaning alone does so for agents too. */
+/** A knowledge base set to search by meaning only does so for agents too. */
 function searchDefaultsOf({ search, params }: KnowledgeBase, names: NameScope): SearchDefaults {
   const isHybridByDefault = names.isHybridByDefault === true && params.hybrid_search !== false
   return isHybridByDefault ? { ...search, isHybrid: true } : search

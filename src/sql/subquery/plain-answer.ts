@@ -1,4 +1,4 @@
-/** What is answered without a statement: a search for rows of its nearest chunks and nothing else, and the count of all chunks. */
+/** Answers without a statement: the rows of a search's nearest chunks, and the count of all chunks. */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   isColumn,
@@ -15,7 +15,7 @@ import { metadataName, ownColumnName } from '../search/search-options.ts'
 import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
- * @param select that its nearest chunks answer, as `candidateSearchOf` and `nearestCountOf` say, before anything is put
+ * @param select one that its nearest chunks answer, by `candidateSearchOf` and `nearestCountOf`, before anything is inserted
  * into it; its own conditions are checked before the chunks are found
  * @returns null for a SELECT that shows more than columns of its chunks
  */
@@ -61,7 +61,7 @@ const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
   ['content', 'chunk_content'],
 ])
 
-/** `*` and `alias.*` without anything behind it. */
+/** `*` and `alias.*` without modifiers. */
 function isPlainStar(item: TreeNode, alias: string): boolean {
   if (item.class !== 'STAR' || item.type !== 'STAR') return false
   const relation = textValue(item.relation_name)
@@ -144,7 +144,7 @@ const OF_TABLE = new Set([
 ])
 const OF_CALL = new Set(['class', 'type', 'alias', 'query_location', 'function_name'])
 
-/** True where all fields but these are empty. */
+/** True if all fields but these are empty. */
 function isBare(node: TreeNode, fields: ReadonlySet<string>): boolean {
   return Object.entries(node).every(([field, value]) => fields.has(field) || isEmpty(value))
 }

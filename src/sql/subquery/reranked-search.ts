@@ -20,7 +20,7 @@ import { listedChunks } from './hybrid-rows.ts'
 /** Rows of a search that is reranked: a longer LIMIT is answered without. */
 const RERANKED_ROWS_MAX = 10_000
 
-/** What a reranked search reads: the chunks, with their relevance and distance by these names. */
+/** The columns of a reranked search: the chunks, with their relevance and distance under these names. */
 export const RERANKED_COLUMNS = {
   relevance: '__reranked_relevance',
   distance: '__reranked_distance',
@@ -42,11 +42,11 @@ interface RerankedSource {
 }
 
 /**
- * What is reranked of a SELECT that needs its first rows only.
+ * The reranked part of a SELECT that needs only its first rows.
  * @param select after its search was taken out
  * @param around the SELECT as it was written
- * @returns null where nothing is: no reranking model, `reranking = false`, or a condition that the candidates alone could
- * not be checked by
+ * @returns null without reranking: no reranking model, `reranking = false`, or a condition that cannot be checked on the
+ * candidates alone
  */
 export function rerankedSearchOf(
   select: TreeNode,

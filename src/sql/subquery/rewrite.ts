@@ -174,7 +174,7 @@ interface Sources {
     readonly alias: string
     readonly agent: Agent
   }[]
-  /** Tables of databases elsewhere. */
+  /** Tables of remote databases. */
   readonly references: (Omit<SourceReference, 'ref'> & { readonly ref: TreeNode })[]
 }
 
@@ -334,7 +334,7 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   }
 }
 
-/** What is needed of the rows of a view. */
+/** The needs for the rows of a view. */
 function needsOf(ref: TreeNode, alias: string, { outer }: Scope, rewriter: Rewriter): OuterNeeds {
   if (outer === null) return EVERYTHING
   const { statementNeeds, originals, usedNames } = rewriter

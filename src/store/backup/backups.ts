@@ -34,13 +34,13 @@ import {
 } from './manifest.ts'
 
 export interface BackupOptions {
-  /** Where backups go; each gets a folder of its own in it. */
+  /** The folder of backups; each gets a subfolder. */
   readonly directory: string
   /** Copy the key files, without which no secret can be read. */
   readonly hasKeys: boolean
   /** How many of this data folder's backups stay; older ones are removed. */
   readonly keep: number
-  /** Of the program. */
+  /** The program's version. */
   readonly version: string
 }
 
@@ -48,14 +48,14 @@ export interface BackupParts {
   readonly database: Database
   /** The data folder; null: in memory. */
   readonly folder: string | null
-  /** Of uploaded files. */
+  /** The bytes of uploaded files. */
   readonly bytes: FileContents
   readonly snapshot: () => CatalogSnapshot
   readonly now: () => number
 }
 
 const PARTIAL = '.partial-'
-/** Left free on the disk beside a backup. */
+/** Kept free on the disk besides a backup. */
 const SPARE_BYTES = 64 * 1024 * 1024
 
 const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
@@ -78,7 +78,7 @@ export class StoredBackups implements BackupStore {
     const backups = new StoredBackups(parts, options)
     const { folder } = parts
     if (folder === null) return backups
-    // A folder of backups that cannot be read is said when one is to be made.
+    // An unreadable backup folder is reported when a backup is made.
     const all = await manifestsIn(options.directory).catch(() => [])
     const folderId = await folderIdOf(folder)
     const newest = all.findLast(({ manifest }) => manifest.folderId === folderId)
@@ -182,7 +182,7 @@ export class StoredBackups implements BackupStore {
     return manifest
   }
 
-  /** The bytes of every file that the copied catalog names: none goes meanwhile, and none is ever changed. */
+  /** The bytes of every file in the copied catalog: none is removed meanwhile, and they never change. */
   #copyDatabaseAndFiles(folder: string, partial: string) {
     return this.#parts.bytes.whileHeld(async () => {
       const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
@@ -199,7 +199,7 @@ export class StoredBackups implements BackupStore {
     })
   }
 
-  /** DuckDB writes it among the exports, the only place where it may. */
+  /** DuckDB writes it among the exports, the only allowed place. */
   async #copyDatabase(target: string) {
     const { database } = this.#parts
     const staged = join(database.exportsDirectory, `${crypto.randomUUID()}.duckdb`)
@@ -225,7 +225,7 @@ export class StoredBackups implements BackupStore {
     }
   }
 
-  /** What a process that was killed left of this data folder's backups. */
+  /** The remains of a killed process's backups of this data folder. */
   async #removePartial(folderId: string): Promise<void> {
     const { directory } = this.#options
     for (const name of await readdir(directory)) {
@@ -261,7 +261,7 @@ function backupOf(name: string, manifest: Manifest): Backup {
   }
 }
 
-/** Of whole backups in this folder, the oldest first. */
+/** Of complete backups in this folder, oldest first. */
 async function manifestsIn(
   directory: string,
 ): Promise<readonly { readonly name: string; readonly manifest: Manifest }[]> {
@@ -277,7 +277,7 @@ async function manifestsIn(
   return found
 }
 
-/** A rename, or a copy where the folder lies on another disk. */
+/** A rename, or a copy if the folder is on another disk. */
 async function moveFile(from: string, to: string): Promise<void> {
   try {
     await rename(from, to)
@@ -338,7 +338,7 @@ export class BackupSchedule {
   start(): void {
     const { pattern, onFailure } = this.#options
     if (pattern === undefined) return
-    // A run is left out while the one before goes on. The process need not stay for it.
+    // A run is skipped while the previous one is running. The process need not stay for it.
     this.#cron = new Cron(pattern, { protect: true, unref: true, catch: onFailure }, async () => {
       await this.#backups.create()
     })
@@ -352,7 +352,7 @@ export class BackupSchedule {
     }
   }
 
-  /** Ends the schedule; a backup that is being made goes on. */
+  /** Ends the schedule; a running backup continues. */
   close(): void {
     this.#cron?.stop()
   }

@@ -28,7 +28,7 @@ interface Copying {
   /** Quoted names of the two databases. */
   readonly source: string
   readonly copy: string
-  /** Has the disk write what is there so far. */
+  /** Flushes the data so far to disk. */
   readonly sync: () => Promise<void>
   readonly signal: AbortSignal
 }
@@ -150,7 +150,7 @@ async function countEqual({ connection, source, copy }: Copying, table: string):
   return there
 }
 
-/** What a database is made of besides rows, each part as a row of text. */
+/** The parts of a database besides rows, each as a row of text. */
 const DEFINITIONS: readonly string[] = [
   `SELECT schema_name, table_name, column_name, column_index, data_type, is_nullable, column_default, comment
     FROM duckdb_columns()`,

@@ -1,4 +1,4 @@
-/** What a backup says of itself: `manifest.json` in its folder. */
+/** The description of a backup: `manifest.json` in its folder. */
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

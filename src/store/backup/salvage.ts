@@ -16,14 +16,6 @@ export interface SalvagedTable {
   readonly lostRows: number | null
 }
 
-export interface SalvageReport {
-  /** False where the log could not be read: what it held is lost. */
-  readonly withLog: boolean
-  /** Why the log or a table could not be read. */
-  readonly damage: readonly string[]
-  readonly tables: readonly SalvagedTable[]
-}
-
 /** A reading process may crash this often at one table. */
 const CRASHES_MAX = 50
 
@@ -36,7 +28,13 @@ export async function salvage(
   folder: string,
   target: string,
   say: (line: string) => void,
-): Promise<SalvageReport> {
+): Promise<{
+  /** False where the log could not be read: what it held is lost. */
+  readonly withLog: boolean
+  /** Why the log or a table could not be read. */
+  readonly damage: readonly string[]
+  readonly tables: readonly SalvagedTable[]
+}> {
   await prepareTarget(target)
   const scratch = join(target, '.scratch')
   await mkdir(scratch, { mode: 0o700 })
@@ -90,7 +88,7 @@ async function readableSource(folder: string, scratch: string) {
   throw new StartError(`Nothing of ${file} can be read: ${bare.error}. Restore a backup`)
 }
 
-/** What a reader prints at last; where it ended by itself, the range of rows that it was at. */
+/** The last output of a reader; if it crashed, the range of rows it was reading. */
 type ReaderOutcome<T> =
   | { readonly result: T }
   | { readonly error: string; readonly crashedAt?: number }
@@ -176,7 +174,7 @@ function safe(name: string): string {
     .slice(0, 120)
 }
 
-/** Where a table goes; undefined: it holds nothing that cannot be made again. A table that the catalog lacks keeps its own name. */
+/** Where a table is saved; undefined: it holds only derived data. A table missing in the catalog keeps its name. */
 function fileNameOf(
   { schema, name }: FoundTable,
   names: ReadonlyMap<string, string>,

@@ -153,7 +153,7 @@ export class KnownRows {
       return (await remove.run()).rowsChanged === 1
     }
     if (!(await isGone())) {
-      // A plan may rest on what was stored when it was made.
+      // A plan may depend on the data when it was made.
       this.#statements.delete(connection)
       if (!(await isGone())) throw new Error('the row of the knowledge base is not there')
     }

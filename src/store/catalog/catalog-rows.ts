@@ -106,7 +106,7 @@ type ViewRow = typeof views.$inferSelect
 type TableRow = typeof tables.$inferSelect
 type DataSourceRow = typeof dataSources.$inferSelect
 
-/** What the rows of a project's things need besides themselves. */
+/** The context for reading the rows of a project's things. */
 interface RowContext {
   readonly projectName: string
   readonly secrets: Secrets
@@ -147,23 +147,23 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
   }
 }
 
-/** Of names that no caller can send. */
+/** Names that no caller can send. */
 const CRAWL_WARNINGS = '_crawl_warnings'
 const INDEX_LANGUAGE = '_index_language'
 const LEARNED_LANGUAGE = '_learned_language'
 const OLDER_TERMS = '_older_terms'
 
-/** What the catalog keeps beside what the caller sent. */
+/** The catalog's own values, besides the caller's. */
 interface KeptParams extends Pick<KnowledgeBase, 'crawlWarnings' | 'hasOlderTerms'> {
-  /** Of the keyword index; null: that which the caller named, or the default. */
+  /** The language of the keyword index; null: the caller's, or the default. */
   readonly indexLanguage: Language | null
-  /** What the texts have shown. */
+  /** The language detected in the texts. */
   readonly learnedLanguage: Language | null
 }
 
 export type StoredParams = KnowledgeBase['params'] & KeptParams
 
-/** Of a new knowledge base. */
+/** For a new knowledge base. */
 export const NOTHING_KEPT: KeptParams = {
   crawlWarnings: [],
   indexLanguage: null,
@@ -179,7 +179,7 @@ export function keptParams({ sealedParams }: KnowledgeBaseRow, secrets: Secrets)
   return { crawlWarnings, indexLanguage: language, learnedLanguage, hasOlderTerms }
 }
 
-/** What the catalog keeps beside a definition, as one text. */
+/** The catalog's own values of a definition, as one text. */
 export function sealedParamsOf(
   { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params }: StoredParams,
   secrets: Secrets,

@@ -140,7 +140,7 @@ function deepFrozen<T>(value: T): T {
   return Object.freeze(value)
 }
 
-// What must hold before a write of the catalog: names that are free. Called within the write, so nothing changes in between.
+// The conditions for a write of the catalog: free names. Called within the write, so nothing changes in between.
 
 const DEFAULT_VECTOR_DATABASE = 'duckdb'
 
@@ -161,7 +161,7 @@ export function checkDatabaseName(snapshot: CatalogSnapshot, name: string): void
   }
 }
 
-/** @throws AppError `project_not_found` when it was dropped meanwhile */
+/** @throws AppError `project_not_found` after a drop */
 export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'this'): Project {
   const project = snapshot.projects.find((candidate) => candidate.id === id)
   if (project !== undefined) return project
@@ -221,7 +221,7 @@ export function isSameRelation(first: Scoped, second: Scoped): boolean {
   return first.projectId === second.projectId && nameKey(first.name) === nameKey(second.name)
 }
 
-/** The pair that a knowledge base without `storage` gets. It is a name of its own project and conflicts with nothing. */
+/** The default pair of a knowledge base without `storage`. It is a name of its own project and conflicts with nothing. */
 function isDefaultStorage(storage: Storage): boolean {
   return (
     nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&

@@ -12,7 +12,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
-import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import type { Citation, EvidenceLevel } from '../../core/domain/agents/completion-event.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/source-parameters.ts'
 import type {
@@ -96,14 +96,14 @@ export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
   readonly sealedMcp?: string
 }
 
-/** Of knowledge bases whose rows another database holds. */
+/** For knowledge bases whose rows are in another database. */
 export const storages = eider.table('storages', {
   knowledgeBaseId: integer('knowledge_base_id').primaryKey(),
   /** The tables there were made from here, and go with the knowledge base. */
   isOwner: boolean('is_owner').notNull(),
   /** All rows are here as well; false: only those that were needed. */
   isCopied: boolean('is_copied').notNull(),
-  /** Of the rows there when they were copied last. */
+  /** Of the rows when they were last copied. */
   revision: bigint('revision', { mode: 'number' }).notNull(),
 })
 
@@ -322,6 +322,7 @@ export const traces = eider.table('traces', {
   byteCount: count('byte_count'),
   /** `key 3`; null if unknown. */
   askedBy: text('asked_by'),
+  evidence: text('evidence').$type<EvidenceLevel>(),
 })
 
 /** Turns of the model and tool calls of each. */
@@ -371,7 +372,7 @@ export const conversationTurns = eider.table('conversation_turns', {
   findings: text('findings'),
 })
 
-/** Of the oldest turns of a conversation, up to `lastTurn`. */
+/** The summary of a conversation's oldest turns, up to `lastTurn`. */
 export const conversationSummaries = eider.table('conversation_summaries', {
   conversationId: text('conversation_id').notNull(),
   projectId: integer('project_id').notNull(),

@@ -39,7 +39,7 @@ export interface Secrets {
 
 /**
  * @param directory where the keys are kept; null: they are forgotten with the process
- * @param isNew nothing is sealed yet, so that a missing key may be made
+ * @param isNew nothing is encrypted yet, so that a missing key may be created
  */
 export function openSecrets(directory: string | null, isNew = true): Secrets {
   const keyOf = (name: string) => {

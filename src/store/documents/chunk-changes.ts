@@ -34,7 +34,7 @@ import { type OpenTables, replaceChunkRows } from './write-chunk-rows.ts'
 /** Keys or ids that are looked up at once: binding them holds the main thread. */
 const LOOKUP_SIZE = 2_000
 
-/** Rows that are made between two looks at what else waits. */
+/** Rows made between two checks of waiting work. */
 const ROWS_PER_TURN = 256
 
 export interface Changed {
@@ -165,7 +165,7 @@ function* lookupBatches<T>(items: readonly T[]): Generator<readonly T[], void> {
   }
 }
 
-/** What can be done for an UPDATE before its transaction begins. */
+/** The preparation of an UPDATE before its transaction begins. */
 
 interface PreparedText {
   readonly content: string

@@ -69,7 +69,7 @@ function movedValue(from: MetadataColumn, to: MetadataColumn): string {
   return `CASE WHEN ${isWhole} THEN ${old}::BIGINT::VARCHAR ELSE ${old}::VARCHAR END`
 }
 
-// What is embedded before the chunks of a knowledge base, see domain/chunk-tables.ts.
+// The texts embedded before the chunks of a knowledge base, see domain/chunk-tables.ts.
 
 export async function createContextTable(
   connection: DuckDBConnection,
@@ -141,7 +141,7 @@ export async function appendContexts(
   })
 }
 
-/** What is embedded before those of the chunks that have something. */
+/** The texts embedded before the chunks that have one. */
 export async function contextsOf(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -157,12 +157,12 @@ export async function contextsOf(
   return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
 }
 
-/** What is known of how chunks were cut. */
+/** Facts about how chunks were cut. */
 export type Cut = Pick<CutChunk, 'context' | 'layout' | 'between'>
 
 export const NOTHING_KNOWN: Cut = { context: '', layout: null, between: null }
 
-/** Of those of the chunks of which something is known. */
+/** For the chunks with such facts. */
 export async function cutsOf(
   connection: DuckDBConnection,
   ids: TableIds,

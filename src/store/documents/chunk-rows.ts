@@ -15,7 +15,7 @@ import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
-/** Rows that are made between two looks at what else waits. */
+/** Rows made between two checks of waiting work. */
 const ROWS_PER_TURN = 256
 
 export interface ChunkRow {
@@ -26,28 +26,28 @@ export interface ChunkRow {
   readonly metadata: string
   /** Values of the metadata columns by `nameKey` of their names. */
   readonly values: ReadonlyMap<string, CellValue>
-  /** Of its document in its insert, from 0; null: it was not inserted just now. */
+  /** The position of its document in its insert, from 0; null: not just inserted. */
   readonly rowIndex: number | null
   /** A new one has the length 1. */
   readonly vector: ChunkVector
   readonly terms: TermCounts
-  /** What was embedded before the content. */
+  /** The text embedded before the content. */
   readonly context: string
   readonly isCut: boolean
   /** JSON text; null: not the first chunk of its text, or nothing is known. */
   readonly layout: string | null
 }
 
-/** What the tables must have room for. */
+/** The content that the tables must have room for. */
 export interface Incoming {
   /** The metadata columns with the types of their values. */
   readonly metadata: SeenColumns
-  /** Of the new vectors; null when there is none. */
+  /** For the new vectors; null: none. */
   readonly dimensions: number | null
 }
 
 /**
- * Everything that can be prepared before the write begins.
+ * All preparation before the write.
  * @throws AppError `provider_failed`, `dimension_mismatch`
  */
 export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<{

@@ -28,25 +28,25 @@ import {
 import { vectorRowsFrom } from './stored-vectors.ts'
 import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
 
-/** What a write answers, and what it did to the rows. */
+/** A write's answer, and its effect on the rows. */
 export interface RowsWritten<T> extends RowsReplaced {
   readonly result: T
   /** Chunks that stay, with other metadata; unset: none. */
   readonly rewrittenKeys?: readonly bigint[]
-  /** Rows with the next keys that DuckDB copied by itself, beside `newRows`. */
+  /** Rows with the next keys that DuckDB copied itself, besides `newRows`. */
   readonly copied?: {
     readonly rowCount: number
     readonly postingCount: number
-    /** Set where the rows came with keys of their own. */
+    /** Set if the rows came with their own keys. */
     readonly nextChunkKey?: number
     /** What became of the chunks and their vectors; unset: not known. */
     readonly changes?: ChunkChanges
   }
-  /** Of the jobs that stored it. */
+  /** From the jobs that stored it. */
   readonly marks?: readonly JobMark[]
 }
 
-/** Where jobs note how far they are. */
+/** Where jobs record their progress. */
 export interface JobMarks {
   /** Within the transaction that stores what the mark speaks of. */
   writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void>
@@ -54,7 +54,7 @@ export interface JobMarks {
   committedMark(mark: JobMark): void
 }
 
-/** Of a write that only removes. */
+/** For a write that only removes. */
 export const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
 
 export class ChunkWrites {
@@ -78,7 +78,7 @@ export class ChunkWrites {
 
   /**
    * One transaction of chunks, vectors and terms, in tables that have room for what comes.
-   * @param incoming is asked for once, within the turn of the write queue, where it is a function
+   * @param incoming if it is a function, called once, within the turn of the write queue
    */
   async write<T>(
     kb: KnowledgeBase,
@@ -94,7 +94,7 @@ export class ChunkWrites {
     return this.#remote.store(kb, () => this.#computed(kb, once, work))
   }
 
-  /** What a write would do, which is then undone. */
+  /** The effect of a write, which is then undone. */
   async #computed<T>(
     kb: KnowledgeBase,
     incoming: (row: KnowledgeBaseRow) => Incoming,
@@ -238,7 +238,7 @@ export class ChunkWrites {
     return { row, known, tables }
   }
 
-  /** What the write has done to the chunks and their vectors; null: no listener needs to know. */
+  /** The write's effect on chunks and vectors; null: no listener needs it. */
   async #chunkChanges(
     tables: OpenTables,
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
@@ -271,7 +271,7 @@ export class ChunkWrites {
     })
   }
 
-  /** Before the database: nothing is begun any more. */
+  /** Called before the database closes: no new work starts. */
   close(): void {
     this.#postings.close()
   }

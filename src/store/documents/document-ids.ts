@@ -1,4 +1,4 @@
-/** Which documents may be stored, so that a new one need not be looked for. */
+/** The documents that may be stored, so that a new one need not be looked up. */
 import {
   type DuckDBConnection,
   type DuckDBType,
@@ -14,7 +14,7 @@ import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { hashSql, textHash } from '../../core/text/text-hash.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
-/** Of all knowledge bases together: 64 MB, for four to eight million documents. */
+/** For all knowledge bases together: 64 MB, for four to eight million documents. */
 const SLOTS_MAX = 2 ** 24
 
 /**
@@ -35,7 +35,7 @@ export class DocumentIds {
     this.#known.delete(kbId)
   }
 
-  /** Those of the documents that may be stored. */
+  /** The documents that may be stored. */
   possible(kbId: number, documentIds: readonly string[]): readonly string[] {
     const hashes = this.#known.get(kbId)
     if (hashes === undefined) return documentIds
@@ -43,8 +43,8 @@ export class DocumentIds {
   }
 
   /**
-   * Those of the documents that may be stored; from now on these are too. Only within a turn of the write queue, before the
-   * documents are stored: nothing else is being written then, so that the first time all are read.
+   * Returns the documents that may be stored, and adds these. Only within a turn of the write queue, before the documents
+   * are stored: no other write is running then, so the first call can read all.
    */
   async comeWith(
     connection: DuckDBConnection,
@@ -80,9 +80,9 @@ async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promis
 
 const SLOTS_MIN = 1024
 
-/** Of numbers below 2^31, in at most 16 bytes each. */
+/** For numbers below 2^31, in at most 16 bytes each. */
 class HashSet {
-  /** Each the number and one, 0 where there is none: a number is in its own slot, or in one after that. */
+  /** Each number plus one, 0 if empty: a number is in its own slot or a later one. */
   #slots = new Uint32Array(SLOTS_MIN)
   #count = 0
 
@@ -121,7 +121,7 @@ function slotFor(slots: Uint32Array, hash: number): number {
   return slot
 }
 
-// What is stored of documents, found by their ids.
+// The stored state of documents, by id.
 
 /** The texts of all chunks of these documents, of one at least. */
 export async function storedTexts(
@@ -131,7 +131,7 @@ export async function storedTexts(
 ): Promise<readonly StoredChunkText[]> {
   const { chunks, contexts } = chunkTables(ids)
   const { condition, values, types } = withIds(documentIds)
-  // Such a join reads the text of every chunk, those of other documents too: only where it is of use.
+  // Such a join reads the text of every chunk, also of other documents: only if it is useful.
   const there = `SELECT 1 FROM ${chunks} WHERE ${condition} LIMIT 1`
   const found = await connection.runAndReadAll(there, values, types)
   if (found.currentRowCount === 0) return []

@@ -26,26 +26,11 @@ import { knownType } from './metadata-columns.ts'
 
 export type CellsByKey = ReadonlyMap<string, CellValue>
 
-/** Values of one document or chunk, by `nameKey` of their names. */
-export interface RowCells {
-  readonly values: CellsByKey
-  /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
-  readonly rowIndex: number | null
-}
-
 /** Rows that are looked at between two looks at what else waits. */
 const ROWS_PER_TURN = 256
 
 /** Values that DuckDB casts at once. */
 const CAST_MAX = 4_096
-
-/** What the columns hold of each row. */
-export interface FittedValues {
-  /** In the order of the columns. */
-  of(values: CellsByKey): readonly DuckDBValue[]
-  /** Values that did not fit, by the name of the physical column. */
-  readonly strays: ReadonlyMap<string, number>
-}
 
 /**
  * The values as their columns hold them; one that does not fit is null there.
@@ -54,8 +39,17 @@ export interface FittedValues {
 export async function fitValues(
   connection: DuckDBConnection,
   columns: readonly MetadataColumn[],
-  rows: Iterable<RowCells>,
-): Promise<FittedValues> {
+  rows: Iterable<{
+    readonly values: CellsByKey
+    /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
+    readonly rowIndex: number | null
+  }>,
+): Promise<{
+  /** In the order of the columns. */
+  of(values: CellsByKey): readonly DuckDBValue[]
+  /** Values that did not fit, by the name of the physical column. */
+  readonly strays: ReadonlyMap<string, number>
+}> {
   const fitters = columns.map((column) => new ColumnFitter(column))
   const fitted = new Map<CellsByKey, DuckDBValue[]>()
   let order = 0
@@ -91,7 +85,7 @@ interface Place {
   readonly row: DuckDBValue[]
   readonly index: number
   readonly rowIndex: number | null
-  /** Of the row among all. */
+  /** The index of the row. */
   readonly order: number
 }
 
@@ -124,7 +118,7 @@ function misfitMessage({ value, column, rowIndex }: Misfit): string {
 
 type Fit = { readonly value: DuckDBValue } | 'unfit' | { readonly ask: Question }
 
-/** What DuckDB is asked: to cast a value. */
+/** A request to DuckDB to cast a value. */
 interface Question {
   /** Equal for equal values; null: whether another is equal is unknown. */
   readonly key: string | null
@@ -148,7 +142,7 @@ class ColumnFitter {
     this.#type = knownType(column.type)
   }
 
-  /** The value where that is known already, else null: it is set later. */
+  /** The value if known, else null: it is set later. */
   fit(value: Exclude<CellValue, null>, place: Place): DuckDBValue {
     const fit = fitOf(value, this.#type, this.column.type)
     if (fit === 'unfit') {
@@ -249,7 +243,7 @@ const SMALL_INTEGERS: ReadonlySet<string> = new Set([
   'UINTEGER',
 ])
 
-/** The number that the text says, under a type of numbers; null where it is none, or the type cannot hold it. */
+/** The number in a text, with a numeric type; null if it is not a number, or the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
   if (!NUMBER_TEXT.test(text)) return null
   const range = integerRange(type)
@@ -283,8 +277,8 @@ interface Cast {
 }
 
 /**
- * What DuckDB makes of each value; null where it cannot, or where the way back does not lead to the value: `10:30` is lost
- * on the way from a TIMESTAMP to a DATE.
+ * DuckDB's cast of each value; null if it fails, or if the reverse cast gives another value: `10:30` is lost from a
+ * TIMESTAMP to a DATE.
  */
 async function castValues(
   connection: DuckDBConnection,

@@ -15,7 +15,7 @@ export interface PreparedInsert {
   /** Distinct. */
   readonly documentIds: readonly string[]
   readonly incoming: Incoming
-  /** Of the job that stores it: written in the same transaction. */
+  /** From the job that stores it: written in the same transaction. */
   readonly mark?: JobMark
 }
 
@@ -23,10 +23,10 @@ interface WaitingInsert extends PreparedInsert {
   readonly outcome: PromiseWithResolvers<WriteOutcome>
 }
 
-/** One of more rows has a transaction of its own. */
+/** One with more rows gets a separate transaction. */
 const ROWS_OF_SMALL_MAX = 64
 
-/** Of all inserts that share one. */
+/** For all inserts that share one. */
 const ROWS_OF_GROUP_MAX = 512
 
 export class GroupedInserts {

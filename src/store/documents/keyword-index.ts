@@ -32,7 +32,7 @@ export interface KeywordRow {
   readonly terms: TermCounts
 }
 
-/** The table's comment says by which rules the terms were made. */
+/** The table's comment has the version of the term rules. */
 export const KEYWORD_RULES = `term rules ${TERM_RULES_VERSION}`
 
 export async function createKeywordTables(
@@ -110,7 +110,7 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
       from = to
       filled = end
       if (filled < APPENDED_ROWS_MAX) continue
-      // Copied before the next one is asked for.
+      // Copied before the next one is requested.
       yield columns
       filled = 0
     }

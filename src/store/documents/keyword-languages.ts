@@ -20,7 +20,7 @@ const SAMPLE_CHARS = 4_000
 /** If this many words show no language, more will not either. */
 const MIXED_WORDS = 5_000
 
-/** Of the chunks and their vectors. */
+/** For the chunks and their vectors. */
 const NOTHING_CHANGED = { removedKeys: new BigInt64Array() }
 
 /**
@@ -124,7 +124,7 @@ export class KeywordLanguages {
     let isCommitting = false
     try {
       await this.#change(kb, async (connection, current) => {
-        // Another language may be wanted by now: the next round makes that one.
+        // Another language may be requested by now: the next round builds that one.
         if ((current.nextLanguage ?? current.language) !== language) return null
         if (!(await rebuild.switchOver(connection))) return null
         state.listener.beginCommit(kb)
@@ -137,7 +137,7 @@ export class KeywordLanguages {
     }
   }
 
-  /** One write: what is kept beside the definition. @param work null: nothing changes */
+  /** One write: the catalog's own values. @param work null: no change */
   async #change(
     { id, projectName }: KnowledgeBase,
     work: (
@@ -177,8 +177,7 @@ export class KeywordLanguages {
 }
 
 /**
- * Notes which indexes have terms by the rules of an earlier version, since the data folder is that of one: `start` makes
- * them anew.
+ * Records which indexes have terms of an earlier version, from an older data folder: `start` rebuilds them.
  */
 export async function markOlderTerms({ database, state, secrets }: StoreParts): Promise<void> {
   const rows = new KnownRows()

@@ -50,7 +50,7 @@ export class KeywordRebuild {
   readonly #slice = new TimeSlice(SLICE_MS)
   #lastKey = -1n
 
-  /** @param signal ends the work: what is made stays */
+  /** @param signal ends the work: finished parts stay */
   constructor(
     database: Database,
     ids: TableIds,
@@ -72,7 +72,7 @@ export class KeywordRebuild {
     await this.#fill()
   }
 
-  /** Goes on with the tables of an earlier process where they are what is wanted now. */
+  /** Continues with the tables of an earlier process if they fit the current target. */
   async #open(): Promise<void> {
     const { recentPostings, termCounts } = chunkTables(this.#next)
     await this.#database.write(async (connection) => {
@@ -139,7 +139,7 @@ export class KeywordRebuild {
     return rows
   }
 
-  /** One part of the terms after the other, each in a transaction of its own. One that a crash cut off begins again. */
+  /** One part of the terms after the other, each in a separate transaction. One interrupted by a crash is repeated. */
   async #sort(): Promise<void> {
     const { postings, recentPostings } = chunkTables(this.#next)
     const parts = await this.#database.write(async (connection) => {
@@ -165,8 +165,8 @@ export class KeywordRebuild {
   }
 
   /**
-   * The index takes the place of the other, within the caller's transaction. @returns false: too much has come meanwhile, it
-   * is to be prepared again
+   * The index replaces the other, within the caller's transaction. @returns false: too many chunks came meanwhile, so it
+   * must be prepared again
    */
   async switchOver(connection: DuckDBConnection): Promise<boolean> {
     const { chunks, postings, recentPostings, termCounts } = chunkTables(this.#next)
@@ -196,7 +196,7 @@ export class KeywordRebuild {
   }
 }
 
-/** Those whose keyword index is not by the rules of now, or not there at all: these have an empty one afterwards. */
+/** Knowledge bases whose keyword index is missing or has older rules: these have an empty one afterwards. */
 export class OlderIndexes {
   readonly #comments: ReadonlyMap<string, unknown>
 

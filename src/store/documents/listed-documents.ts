@@ -25,14 +25,14 @@ import { readMetadata } from './stored-metadata.ts'
 interface Counted {
   readonly revision: number
   readonly counts: ContentCounts
-  /** When counting began and ended, on the clock of `performance.now()`. */
+  /** The start and end of counting, by the clock of `performance.now()`. */
   readonly beganMs: number
   readonly endedMs: number
 }
 
 /**
- * With more chunks, one that is written to all the time is not counted anew for everybody who looks: counting takes a tenth
- * of the time at most, so that an old count is wrong by no more than that.
+ * With more chunks, a constantly written one is not counted for every request: counting takes at most a tenth of the time,
+ * so that an old count is off by no more.
  */
 const LARGE_CHUNKS = 100_000
 const PAUSE_TIMES = 9
@@ -69,7 +69,7 @@ export class ListedDocuments implements StoredDocuments {
     return isLarge && isPausing(known) ? known.counts : this.#exactCounts(kb)
   }
 
-  /** Counted anew after each write that came since, once for all who ask. */
+  /** Counted again after each write, once for all requests. */
   async #exactCounts(kb: KnowledgeBase): Promise<ContentCounts> {
     const { id, revision } = kb
     const known = this.#counts.get(id)
@@ -233,12 +233,12 @@ function* documentsAtOnce(
   }
 }
 
-/** Keys that are looked at first, for each row that is wanted. */
+/** The number of keys examined first, per requested row. */
 const KEYS_PER_ROW = 2
-/** Of one range: the bounds of blocks tell DuckDB which of them to read. */
+/** For one range: the bounds of blocks tell DuckDB which of them to read. */
 const RANGE_KEYS_MAX = 262_144
 
-/** Conditions for one range of keys after the other, each larger than the one before, up to the last key. */
+/** Conditions for consecutive ranges of keys, each larger than the previous one, up to the last key. */
 async function* keyRanges(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -258,7 +258,7 @@ function wider(width: bigint): bigint {
   return twice > RANGE_KEYS_MAX ? BigInt(RANGE_KEYS_MAX) : twice
 }
 
-/** The chunks of the next documents, range by range: a document may go on in the next. */
+/** The chunks of the next documents, range by range: a document may continue in the next. */
 async function* placesAfter(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -278,7 +278,7 @@ async function* placesAfter(
   }
 }
 
-/** The keys of all chunks of these documents: where the chunks do not show that they are all, the others are looked for. */
+/** The keys of all chunks of these documents: if the chunks do not show that they are all, the others are looked up. */
 async function keysOfPlaces(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -357,8 +357,8 @@ interface ChunkPlace {
 const PLACE = /^:(.*):(\d+)of(\d+):\d+to\d+$/s
 
 /**
- * The keys of those documents of which these are all chunks, and the ids of the others: one was changed in part, goes on
- * after these, or has no text in one of the content columns.
+ * The keys of documents with all their chunks, and the ids of the others: partly changed, continued later, or without text
+ * in one of the content columns.
  */
 function placesByDocument(
   places: readonly ChunkPlace[],

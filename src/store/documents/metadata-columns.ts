@@ -14,7 +14,7 @@ import { AppError } from '../../core/errors.ts'
 
 export const METADATA_COLUMNS_MAX = 1000
 
-/** What a table needs before rows with this metadata fit in. */
+/** The changes of a table for rows with this metadata. */
 export interface MetadataPlan {
   /** All columns, as the catalog keeps them afterwards. */
   readonly columns: readonly MetadataColumn[]
@@ -27,11 +27,11 @@ export interface MetadataPlan {
 }
 
 /**
- * The first write with a value decides the type of a column, by the majority of its values. Later ones widen numbers,
- * dates and what is made of them; a value of another kind changes nothing. A declared type stays.
+ * The first write with a value decides a column's type, by the majority of its values. Later ones widen numbers, dates and
+ * types with them; a value of another kind changes nothing. A declared type stays.
  *
- * Columns are never retyped in place, which DuckDB refuses beside a primary key: a wider type gets
- * a new physical column, and numbers of physical columns are never used again.
+ * Columns are never retyped in place, which DuckDB refuses next to a primary key: a wider type gets a new physical column,
+ * and numbers of physical columns are never reused.
  * @throws AppError `insert_failed` beyond 1000 columns
  */
 export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumns): MetadataPlan {
@@ -86,7 +86,7 @@ export class SeenColumns {
   }
 }
 
-/** How many values of which types came for one column. */
+/** The number of values by type for one column. */
 class SeenValues {
   /** By the text of the type; numbers of JSON are counted in `#numbers`. */
   readonly #counts = new Map<string, number>()
@@ -101,7 +101,7 @@ class SeenValues {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1)
   }
 
-  /** Of a new column: that of more than half of the values, or else text. */
+  /** The type of a new column: that of more than half of the values, or else text. */
   firstType(): ColumnType {
     const groups: { type: ColumnType; count: number }[] = []
     for (const [text, count] of this.#counts) joinGroup(groups, knownType(text), count)
@@ -172,7 +172,7 @@ interface SeenNumbers {
   readonly isWhole: boolean
   readonly min: number
   readonly max: number
-  /** Digits before and after the point; null where one is written with an exponent. */
+  /** Digits before and after the point; null if one has an exponent. */
   readonly digits: { readonly whole: number; readonly scale: number } | null
 }
 

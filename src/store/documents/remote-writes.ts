@@ -6,9 +6,9 @@ import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
-/** What a write changes, as text: both databases read and write these forms. */
+/** A write's changes as text: both databases read and write these forms. */
 export interface RemoteChange {
-  /** Of the copy that it was computed on. */
+  /** Of the copy it was computed on. */
   readonly baseRevision: number
   readonly removedKeys: readonly bigint[]
   readonly rows: readonly SentRow[]
@@ -52,7 +52,7 @@ export interface ComputedWrite<T> {
 /** The other databases, as writes see them. */
 export interface RemoteWrites {
   isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
-  /** Of the copy that is here. */
+  /** Of the local copy. */
   revisionOf(kb: Pick<KnowledgeBase, 'id'>): number
   /**
    * Commits there what `compute` finds out on an up-to-date copy, which it leaves as it is.

@@ -58,7 +58,7 @@ export class StoredChunks implements ChunkStore {
     this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 
-  /** Before the database: nothing is begun in the background any more. */
+  /** Called before the database closes: no new background work starts. */
   close(): void {
     this.#writes.close()
   }
@@ -100,7 +100,7 @@ export class StoredChunks implements ChunkStore {
     return this.#read(kb, (connection) => contextsOf(connection, kb, chunkKeys))
   }
 
-  /** Counted anew after each write that came since. */
+  /** Counted again after each write. */
   async cutCounts(kb: KnowledgeBase): Promise<CutCounts> {
     const known = this.#cutCounts.get(kb.id)
     if (known?.revision === kb.revision) return known

@@ -124,7 +124,7 @@ const STAGED = 'temp.main.changed_metadata'
  */
 export class MetadataUpdate {
   readonly #tables: OpenTables
-  /** Those that the changes name. */
+  /** The columns in the changes. */
   readonly #columns: readonly MetadataColumn[]
   readonly #isEmpty: boolean
   #held: StoredMetadata[] = []

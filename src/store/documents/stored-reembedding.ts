@@ -38,8 +38,8 @@ import { rowOfKnowledgeBase, takenOver } from './stored-vectors.ts'
 const VECTORS_PER_APPEND = 64
 
 /**
- * Vectors of the next model in a table of their own, which nothing reads before it takes the place of the other. A chunk
- * with another text is a chunk with another key, so a vector that is there always belongs to its chunk's text.
+ * Vectors of the next model in a separate table, which is not read before it replaces the other. A changed text has a new
+ * chunk key, so a stored vector always belongs to its chunk's text.
  */
 export class StoredReembedding implements ReembeddingStore {
   readonly #parts: StoreParts

@@ -100,7 +100,7 @@ function joinedRows(parts: readonly VectorBatch[]): VectorBatch {
   return { keys, vectors }
 }
 
-// What a change of the embedding model does to the row and the tables of a knowledge base, within the caller's write.
+// The effect of a change of the embedding model on a knowledge base's row and tables, within the caller's write.
 
 export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
@@ -160,7 +160,7 @@ export async function dropNextVectors(connection: DuckDBConnection, ids: TableId
   await connection.run(`DROP TABLE IF EXISTS ${chunkTables(withNextVectors(ids)).vectors}`)
 }
 
-/** What the row says once the next model has taken over. */
+/** The row after the next model has taken over. */
 export function takenOver(
   row: Pick<KnowledgeBaseRow, 'vectorsNumber' | 'revision'>,
   next: { readonly sealedEmbeddingModel: string; readonly dimensions: number | null },
@@ -173,7 +173,7 @@ export function takenOver(
   }
 }
 
-/** Without chunks there is nothing to wait for. The table's number tells an insert that began before. */
+/** Without chunks there is nothing to wait for. The table's number reveals an insert that started before. */
 async function replaceAtOnce(
   connection: DuckDBConnection,
   row: KnowledgeBaseRow,

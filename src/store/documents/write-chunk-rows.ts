@@ -41,9 +41,9 @@ export function countStrays(tables: OpenTables, found: ReadonlyMap<string, numbe
   }
 }
 
-/** What a write did to the rows of chunks. */
+/** A write's effect on the rows of chunks. */
 export interface RowsReplaced {
-  /** In the order of their keys, which begin with `nextChunkKey`. */
+  /** Ordered by their keys, which start with `nextChunkKey`. */
   readonly newRows: readonly ChunkRow[]
   readonly removedKeys: readonly bigint[]
 }
@@ -53,7 +53,7 @@ export class StaleVectors extends Error {}
 
 /**
  * Chunks that come for chunks that go, with their vectors and terms.
- * @param keys of the chunks that come, where they have some already
+ * @param keys of the new chunks, if they have some already
  * @throws StaleVectors
  */
 export async function replaceChunkRows(
@@ -91,7 +91,7 @@ export async function rewriteChunkRows(
   )
 }
 
-/** Terms that were made before the language of the index changed are made again. */
+/** Terms made before the index's language changed are made again. */
 function withTermsOf(rows: readonly KeyedRow[], language: Language): readonly KeyedRow[] {
   if (rows.every(({ terms }) => terms.language === language)) return rows
   const analyzer = new Analyzer(language)

@@ -26,16 +26,10 @@ const SLICE_MS = 4
  * Appends rows to a table: twenty times faster than row by row, a hundred times faster than as SQL text.
  * @param target `catalog` is `temp` for a temporary table, unset for one of the database; `batchesPerFlush`: storing them
  * holds the main thread
- * @param batches made from the table's number of columns where they depend on it
+ * @param batches made from the table's number of columns if they depend on it
  */
 export async function appendColumns(
-  {
-    connection,
-    catalog,
-    schema,
-    table,
-    batchesPerFlush = 1,
-  }: {
+  given: {
     readonly connection: DuckDBConnection
     readonly catalog?: 'temp'
     readonly schema: string
@@ -44,6 +38,7 @@ export async function appendColumns(
   },
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
+  const { connection, catalog, schema, table, batchesPerFlush = 1 } = given
   const appender = await connection.createAppender(table, schema, catalog)
   const { columnCount } = appender
   const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))
@@ -106,7 +101,7 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   }
 }
 
-/** The columns of a chunk as DuckDB holds them: views of its memory, valid until it is let go. */
+/** The columns of a DuckDB chunk: views of its memory, valid until it is released. */
 export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
   const { rowCount } = chunk
   const itemsOf = (column: number) => partOf(chunk.getColumnVector(column), 'items')
@@ -137,7 +132,7 @@ export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
   }
 }
 
-/** The library's types do not show where it keeps the numbers. */
+/** The library's types do not show where the numbers are kept. */
 function partOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
@@ -149,7 +144,7 @@ function partOf(value: unknown, name: string): unknown {
  */
 export const PROBE = 'SELECT 1'
 
-/** The rows of a statement in a transaction that is open. @throws where they are not all there are */
+/** The rows of a statement in an open transaction. @throws if some are missing */
 export async function* wholeStream(
   connection: DuckDBConnection,
   sql: string,
@@ -162,7 +157,7 @@ export async function* wholeStream(
   await connection.run(PROBE)
 }
 
-/** The one number that a SELECT gives; 0 where it is NULL. */
+/** The one number of a SELECT; 0 for NULL. */
 export async function countOf(
   connection: DuckDBConnection,
   sql: string,

@@ -13,8 +13,7 @@ const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
 const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
 /**
- * How DuckDB's messages begin or what they contain, the first that fits. DuckDB has no codes of its
- * own.
+ * The start or a part of DuckDB's messages, the first match counts. DuckDB has no codes.
  */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
@@ -55,8 +54,7 @@ export function damaged(directory: string, detail: string, cause: unknown): Star
 }
 
 /**
- * A failure that has nothing to do with what was asked: no memory, no space. Everything else comes
- * back as it was.
+ * A failure independent of the request: no memory, no space. Others are returned unchanged.
  */
 export function resourceError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error

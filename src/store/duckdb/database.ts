@@ -30,7 +30,7 @@ export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
 
 export interface DatabaseOptions {
-  /** Where the database file lies; null: in memory. */
+  /** The folder of the database file; null: in memory. */
   readonly directory: string | null
   /** `512MB`, `4GiB` or `60%`. */
   readonly memoryLimit: string
@@ -43,17 +43,13 @@ export interface DatabaseOptions {
   readonly onFatal?: (error: AppError) => void
 }
 
-interface OpenedDatabase extends DatabaseOptions {
-  readonly exportsDirectory: string
-}
-
 /**
  * The one DuckDB instance over the file. A second one on the same file would diverge silently, and
  * reading the file by other means would drop its lock, so nothing else touches it. Main thread
  * only.
  */
 export class Database {
-  /** The only place where DuckDB may write files of its own accord. It need not exist. */
+  /** The only place where DuckDB may write files by itself. It need not exist. */
   readonly exportsDirectory: string
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
@@ -62,7 +58,7 @@ export class Database {
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
-  /** Of the write before: what is prepared on it is of use again. */
+  /** From the previous write: its prepared statements are reused. */
   #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
   #writeCount = 0
@@ -72,7 +68,10 @@ export class Database {
   #mark: LogMark | null = null
   #checkSpace: (wantedBytes?: number) => void = () => {}
 
-  private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
+  private constructor(
+    instance: DuckDBInstance,
+    options: DatabaseOptions & { readonly exportsDirectory: string },
+  ) {
     this.#instance = instance
     this.#directory = options.directory
     this.#note = options.note
@@ -104,7 +103,7 @@ export class Database {
     }
   }
 
-  /** Of the database; null: it lies in memory. */
+  /** The database file; null: in memory. */
   get file(): string | null {
     return this.#directory === null ? null : join(this.#directory, DATABASE_FILE)
   }
@@ -121,7 +120,7 @@ export class Database {
   claim(): void {
     const directory = this.#directory
     if (directory === null) return
-    // What a killed process spilled is of no use to anyone; only now is it known that it was killed.
+    // Spilled files of a killed process are useless; only now is it known that it was killed.
     rmSync(spillDirectory(directory), { recursive: true, force: true })
     rmSync(this.exportsDirectory, { recursive: true, force: true })
     writeLockNote(directory, this.#note)
@@ -135,12 +134,12 @@ export class Database {
     this.#lastWrite = this.#lastWrite.then(() => this.lease(expectLog)).catch(() => {})
   }
 
-  /** From now on this one is asked before each `write`. @param check throws where nothing more can be stored */
+  /** From now on this is called before each `write`. @param check throws if nothing more can be stored */
   checkBeforeWrites(check: (wantedBytes?: number) => void): void {
     this.#checkSpace = check
   }
 
-  /** Before files are written beside the database. @throws AppError `storage_full` without room for it */
+  /** Called before files are written next to the database. @throws AppError `storage_full` without space for it */
   checkSpace(wantedBytes: number): void {
     this.#checkSpace(wantedBytes)
   }
@@ -150,7 +149,7 @@ export class Database {
     return withoutCaching((use) => this.lease(use), this.#memoryLimit, work)
   }
 
-  /** What was read or written once does not stay in memory for good. */
+  /** Blocks read or written once do not stay in memory. */
   async trimCache(): Promise<void> {
     if (this.#directory === null) return
     await this.lease((connection) => trimCache(connection, this.#memoryLimit))
@@ -162,15 +161,15 @@ export class Database {
   }
 
   /**
-   * A plan of another version may rest on statistics that are no longer true. null while a write is being committed: a
-   * statement may see either state then.
+   * A plan of another version may depend on outdated statistics. null while a write is being committed: a statement may see
+   * either state then.
    */
   get dataVersion(): number | null {
     return this.#isCommitting ? null : this.#writeCount
   }
 
   /**
-   * Runs work on a connection of its own; where the work fails, the connection is not used again.
+   * Runs work on a separate connection; if it fails, the connection is not reused.
    */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = await this.take()
@@ -275,7 +274,7 @@ export class Database {
     })
   }
 
-  /** Work of a write: where it found no room on the disk, check that DuckDB still answers. */
+  /** For a write: if the disk was full, checks that DuckDB still answers. */
   async #alive<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -299,7 +298,7 @@ export class Database {
     }
   }
 
-  /** What is thrown instead. Reports a database that has stopped itself. */
+  /** The error to throw instead. Reports a database that has stopped itself. */
   #noted(error: unknown): unknown {
     const known = resourceError(error)
     if (isInvalidated(known) && known instanceof AppError) this.#end(known)
@@ -342,7 +341,7 @@ export class Database {
     connection.closeSync()
   }
 
-  /** Waits for the writes, moves the log into the file and lets go of it. */
+  /** Waits for the writes, moves the log into the file and releases it. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     await this.#lastWrite

@@ -47,18 +47,7 @@ const UNREAD_MS = 250
 const ROOM_MS = 1_000
 const ROOM_WAIT_MS = 100
 const ROOM_TRIES_MAX = 3
-
-export interface EngineOptions {
-  /** How many statements may run at once. */
-  readonly statementsMax: number
-  /** How many more may wait for a place. */
-  readonly waitingMax: number
-  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
-  readonly stuckMs: number
-  readonly onStuck: (stuck: StuckStatement) => void
-  readonly memoryLimits: MemoryLimits
-  readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
-}
+const COLLECT_MS = 200
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
 export class StoredEngine implements SqlEngine, ColumnReader {
@@ -69,11 +58,24 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
   readonly #watchdog: MemoryWatchdog
-  /** Of those that wait for a place, too. */
+  /** Also for statements that wait for a slot. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
-  constructor(database: Database, options: EngineOptions) {
+  constructor(
+    database: Database,
+    options: {
+      /** How many statements may run at once. */
+      readonly statementsMax: number
+      /** How many more may wait for a place. */
+      readonly waitingMax: number
+      /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
+      readonly stuckMs: number
+      readonly onStuck: (stuck: StuckStatement) => void
+      readonly memoryLimits: MemoryLimits
+      readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
+    },
+  ) {
     const { statementsMax, waitingMax, stuckMs, onStuck } = options
     this.#database = database
     this.#parser = new SqlParser(database)
@@ -100,7 +102,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
     const deadline = statementDeadline(limits, signal)
-    // The first rows are read here, so that a statement that fails does so before the answer begins.
+    // The first rows are read here, so that a failing statement fails before the answer begins.
     const { session, result, first } = await this.#begin(statement, deadline)
     if (first !== null) {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
@@ -188,7 +190,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return this.#database.lease((connection) => countOf(connection, sql))
   }
 
-  /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
+  /** Ends running statements with `shutting_down`, and waits a little for DuckDB to release them. */
   async close(): Promise<void> {
     this.#isClosing = true
     for (const deadline of this.#deadlines) deadline.abort(shuttingDown())
@@ -199,11 +201,12 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Runs a statement up to its first rows: in a place for short ones where no other is free, then in a long one where it was
-   * too long for that; once more, too, where it lacks memory that others hold.
+   * Runs a statement up to its first rows: in a slot for short ones if no other is free, then in a long one if it takes too
+   * long; and again if it lacks memory that others hold or have not given back yet.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
     let turn: WantedSession['turn'] = 'new'
+    let hasCollected = false
     for (let roomTries = 0; ; ) {
       const session = await this.#admit(deadline, { sql: statement.sql, turn })
       try {
@@ -216,9 +219,18 @@ export class StoredEngine implements SqlEngine, ColumnReader {
         roomTries += 1
         const isFull = error instanceof AppError && error.code === 'out_of_memory'
         if (!isFull || roomTries > ROOM_TRIES_MAX || deadline.signal.aborted) throw error
-        if (!(await this.#makeRoom())) throw error
+        if (await this.#makeRoom()) continue
+        if (hasCollected) throw error
+        hasCollected = true
+        await this.#collect()
       }
     }
+  }
+
+  /** Gives back what statements that are over left: their results until they are collected, and free pages for a second. */
+  async #collect(): Promise<void> {
+    Bun.gc(true)
+    await Bun.sleep(COLLECT_MS)
   }
 
   /**
@@ -331,7 +343,7 @@ interface WantedSession {
   readonly turn: NewStatement['turn']
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
   readonly giveBack?: (connection: DuckDBConnection) => void
-  /** Called when DuckDB has let go of a statement that did not come to its end. */
+  /** Called when DuckDB has released an unfinished statement. */
   readonly onDiscard?: () => void
 }
 

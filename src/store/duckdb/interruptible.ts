@@ -4,8 +4,8 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 const INTERRUPT_EVERY_MS = 20
 
 /**
- * Interrupts what runs on the connection, again and again: DuckDB forgets an interrupt that comes before the statement has
- * begun. Returns how to stop.
+ * Interrupts the connection's statement repeatedly: DuckDB forgets an interrupt that comes before the statement has begun.
+ * Returns a function that stops.
  */
 export function startInterrupting(connection: DuckDBConnection): () => void {
   const interrupt = () => connection.interrupt()

@@ -21,22 +21,12 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
-export interface InstanceOptions {
-  /** Where the database file lies; null: in memory. */
-  readonly directory: string | null
-  /** The only place where it may write files. */
-  readonly exportsDirectory: string
-  readonly memoryLimit: string
-  readonly threads: number
-  readonly spillLimit: string
-}
-
 /** How SQL calls it: not as a schema. */
 const DATABASE_NAME = 'eider-data'
 
 /**
- * Rows that DuckDB stores together. A table with a primary key grows by writing its last group anew at each checkpoint, and a
- * group is scanned by one thread: DuckDB's own 122 880 are 190 MB of vectors.
+ * Rows that DuckDB stores together. A table with a primary key rewrites its last group at each checkpoint, and one thread
+ * scans a group: DuckDB's own 122 880 are 190 MB of vectors.
  */
 const GROUP_ROWS = 16_384
 
@@ -58,8 +48,17 @@ const WRONG_OPTIMIZERS = [
  */
 export async function lockedInstance(
   path: string,
-  { exportsDirectory, ...options }: InstanceOptions,
+  given: {
+    /** The folder of the database file; null: in memory. */
+    readonly directory: string | null
+    /** The only place where it may write files. */
+    readonly exportsDirectory: string
+    readonly memoryLimit: string
+    readonly threads: number
+    readonly spillLimit: string
+  },
 ): Promise<DuckDBInstance> {
+  const { exportsDirectory, ...options } = given
   const instance = await DuckDBInstance.create(':memory:', {
     // Compressed vectors make a scan three times slower. It is read at each checkpoint.
     force_compression: 'uncompressed',
@@ -119,13 +118,11 @@ export async function connectTo(
 }
 
 /** Where DuckDB may write what an answer is read from. */
-export function exportsDirectoryOf({
-  directory,
-  note,
-}: {
+export function exportsDirectoryOf(given: {
   readonly directory: string | null
   readonly note: LockNote
 }): string {
+  const { directory, note } = given
   return directory === null
     ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
     : join(directory, 'exports')
@@ -135,7 +132,7 @@ export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
 }
 
-/** Runs work as one transaction: where it fails, nothing of it stays. */
+/** Runs work as one transaction: if it fails, nothing of it stays. */
 export async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,
@@ -182,7 +179,7 @@ export interface LockNote {
   readonly address?: string
 }
 
-/** The note of this process. `address` is where it is going to listen. */
+/** The note of this process. `address` is where it will listen. */
 export function lockNoteOf(nowMillis: number, address: string | undefined): LockNote {
   return {
     processId: process.pid,
@@ -193,7 +190,7 @@ export function lockNoteOf(nowMillis: number, address: string | undefined): Lock
 }
 
 /**
- * Replaces the note of the process before: one that was killed leaves it behind.
+ * Replaces the previous process's note, which a kill leaves behind.
  */
 export function writeLockNote(directory: string, note: LockNote): void {
   const path = join(directory, NOTE_NAME)
@@ -207,7 +204,7 @@ export function removeLockNote(directory: string): void {
 }
 
 /**
- * DuckDB's refusal of a second process, said with names. Undefined where the error is another one.
+ * DuckDB's refusal of a second process, with names. Undefined for another error.
  */
 export function lockConflict(error: unknown, directory: string): StartError | undefined {
   const message = error instanceof Error ? error.message : ''

@@ -27,12 +27,14 @@ const MAGIC = 'EIDERLOG'
 /** The magic, then three numbers of 64 bits and a CRC-32 of all that is before it. */
 const MARK_BYTES = 36
 
-/** DuckDB's file begins with three headers of 4096 bytes. The second and third hold a checksum and the checkpoints so far. */
+/**
+ * DuckDB's file starts with three headers of 4096 bytes. The second and third have a checksum and the number of checkpoints.
+ */
 const HEADER_BYTES = 4096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const CHECKPOINTS_AT: readonly number[] = [HEADER_BYTES + 8, 2 * HEADER_BYTES + 8]
 
-/** Of the log, DuckDB's version 2: 8 bytes, then records with their size and a checksum, 8 bytes each, before them. */
+/** For the log of DuckDB's version 2: 8 bytes, then records, preceded by their size and a checksum, 8 bytes each. */
 const LOG_START_BYTES = 8
 const RECORD_START_BYTES = 16
 /** A longer log is not walked: reading it would take longer than it is worth. */
@@ -92,7 +94,9 @@ export class LogMark {
     writeSync(this.#mark, encoded(this.#last), 0, MARK_BYTES, 0)
   }
 
-  /** Before the data file expects a log: with a mark beside it, it is not asked. So a power cut must not take the mark. */
+  /**
+   * Called before the data file expects a log, which is not checked if a mark exists. So a power cut must not lose the mark.
+   */
   flush(directory: string): void {
     this.record()
     const folder = openSync(directory, 'r')
@@ -213,7 +217,7 @@ function encoded({ checkpoints, logBytes, writes }: Mark): Buffer {
   return bytes
 }
 
-/** Undefined where there is none, or one that a power cut left unwritten: it says nothing then. */
+/** Undefined if missing, or unwritten after a power cut: it has no meaning then. */
 function readMark(path: string): Mark | undefined {
   let bytes: Buffer
   try {

@@ -11,29 +11,29 @@ const IDLE_LOOKS = 5
 const KEPT_BYTES_MAX = 64e6
 /** Without a ceiling: the program itself, with models and what JavaScript keeps. */
 const PROGRAM_BYTES = 1e9
-/** Of the engine's limit, for what functions make beside its buffers. */
+/** A share of the engine's limit, for functions' memory outside of its buffers. */
 const FUNCTIONS_SHARE = 0.25
-/** Of the machine's memory. The kernel ends a process that needs more than there is. */
+/** A share of the machine's memory. The kernel ends a process that needs more. */
 const MACHINE_SHARE = 0.9
 /** Longer than that it is not one statement's peak. */
 const FULL_LOOKS = 5
 
 export interface WatchedMemory {
-  /** Of the process, in bytes. */
+  /** For the process, in bytes. */
   rss(): number
-  /** Gives free memory back to the system within some tenths of a second, beside what the main thread does. */
+  /** Returns free memory to the system within some tenths of a second, besides the main thread's work. */
   collectSoon(): void
   /** Releases blocks of the file that the engine keeps: only while nothing runs. */
   trim(): Promise<void>
   /** Ends results that are not read. */
   makeRoom(): Promise<unknown>
   readonly ceiling: Pick<MemoryCeiling, 'isSet' | 'raisedBytes' | 'keepReserve' | 'state'>
-  /** Called where the system keeps no ceiling and the process has outgrown its memory: only another process helps. */
+  /** Called if the system has no ceiling and the process has outgrown its memory: it must be replaced. */
   onFull(error: AppError): void
 }
 
 export interface MemoryLimits {
-  /** Of the engine's buffers (EIDER_MEMORY_LIMIT). */
+  /** For the engine's buffers (EIDER_MEMORY_LIMIT). */
   readonly engineBytesMax: number
   readonly machineBytes: number
 }
@@ -126,8 +126,8 @@ export class MemoryWatchdog {
 // Sizes as settings write them: `512MB`, `4GiB`, or `60%` of the machine's memory.
 
 /**
- * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's
- * memory, or of the container's where that has less.
+ * A size in DuckDB's notation, which has no percentages: `60%` is that share of the machine's memory, or of the container's
+ * if that has less.
  */
 export function memoryLimitOf(setting: string): string {
   const share = shareOf(setting)
@@ -157,7 +157,7 @@ function shareOf(setting: string): number | undefined {
   return share === undefined ? undefined : Number(share) / 100
 }
 
-/** Of the machine, or of the container where that has less. */
+/** The memory of the machine, or of the container if that has less. */
 export function machineBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()

@@ -4,19 +4,19 @@ import { type Deadline, statementOf } from '../../core/runtime/cancellation.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Place, Places } from './places.ts'
 
-/** Of a statement's text, in the status and the log. */
+/** For a statement's text, in the status and the log. */
 const SHOWN_CHARS = 80
 
 /** A statement that DuckDB holds on to after its time: its client has its answer, and nothing can be done. */
 export interface StuckStatement {
   readonly statement: string
-  /** As its caller sent it, where that is known. */
+  /** As its caller sent it, if known. */
   readonly source: string
   /** Since its client was answered. */
   readonly ms: number
 }
 
-/** One statement of a caller, from its place until DuckDB has let go of it. */
+/** One statement of a caller, from its slot until DuckDB has released it. */
 export interface OpenStatement {
   readonly sql: string
   readonly place: Place
@@ -30,19 +30,20 @@ export interface OpenStatementsOptions {
   readonly onStuck: (stuck: StuckStatement) => void
 }
 
-interface Abandoned {
-  /** Milliseconds since 1970. */
-  readonly since: number
-  readonly timer: ReturnType<typeof setTimeout>
-}
-
 /** The statements that are open, and those whose callers no longer wait. */
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
   /** `end` no longer waits for them. */
   readonly #stuck = new WeakSet<OpenStatement>()
-  readonly #abandoned = new Map<OpenStatement, Abandoned>()
+  readonly #abandoned = new Map<
+    OpenStatement,
+    {
+      /** Milliseconds since 1970. */
+      readonly since: number
+      readonly timer: ReturnType<typeof setTimeout>
+    }
+  >()
   /** Told when a statement is gone. */
   readonly #watchers = new Set<() => void>()
 
@@ -62,7 +63,7 @@ export class OpenStatements {
     this.#open.add(statement)
   }
 
-  /** DuckDB has let go of it. */
+  /** DuckDB has released it. */
   delete(statement: OpenStatement): void {
     this.#open.delete(statement)
     const abandoned = this.#abandoned.get(statement)

@@ -9,10 +9,10 @@ const LOOK_EVERY_MS = 20
  * too: so it is not stopped for what others do.
  */
 const SHORT_LOOKS = 10
-/** DuckDB stops most statements within milliseconds: what it has not let go of by then may take minutes. */
+/** DuckDB stops most statements within milliseconds: one not released by then may take minutes. */
 const STUBBORN_MS = 250
 
-/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a place where it may stay. */
+/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a slot where it may stay. */
 export type Turn = 'continued' | 'new' | 'long'
 
 export interface PlacesOptions {
@@ -77,7 +77,7 @@ export class Places {
   /** Gives a place to one that has none. */
   take(place: Place, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
-    // Those who wait have been let in wherever a place suits them, so this overtakes no one.
+    // Waiting statements have entered every slot that suits them, so this overtakes no one.
     if (this.#seat(place, turn)) return undefined
     this.#reclaim(performance.now())
     if (this.#seat(place, turn)) return undefined
@@ -167,7 +167,7 @@ export class Places {
     }
   }
 
-  /** Of those whom a free place suits, the caller with the fewest, and of its statements one that reads on. */
+  /** Of the callers for whom a free slot is suitable, the one with the fewest, and of its statements one that continues. */
   #next(): Waiting | undefined {
     const held = new Map<Caller, number>()
     for (const { caller } of this.#holders) held.set(caller, (held.get(caller) ?? 0) + 1)
@@ -178,8 +178,8 @@ export class Places {
       const kind = this.#freeFor(place.caller, turn)
       if (kind === null) continue
       const rank = (held.get(place.caller) ?? 0) * 2 + (turn === 'continued' ? 0 : 1)
-      // Of equal ones the last to come gets a short place, and the first a long one: where many try, a short statement
-      // need not wait until all others have been found to be long.
+      // Of equal ones the last to arrive gets a short slot, and the first a long one: if many try, a short statement need
+      // not wait until all others have proven to be long.
       if (rank > bestRank || (rank === bestRank && kind !== 'short')) continue
       best = waiting
       bestRank = rank
@@ -246,7 +246,7 @@ export class Places {
   }
 }
 
-/** One statement's, for as long as DuckDB computes; between its rows others may have it. */
+/** The slot of one statement, while DuckDB computes; between its rows others may have it. */
 export class Place {
   readonly caller: Caller
   /** Set by `Places` alone. null: it has none at the moment. */
@@ -287,7 +287,7 @@ export class Place {
     if (this.kind === 'short') this.#places.leave(this)
   }
 
-  /** A promise where it has to wait, having lost its own. @throws as `Places.enter` does */
+  /** A promise if it has to wait, having lost its own. @throws as `Places.enter` does */
   resume(signal: AbortSignal): Promise<void> | undefined {
     this.#parkedMs = null
     return this.kind === null ? this.#places.take(this, 'continued', signal) : undefined

@@ -5,10 +5,10 @@ import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
 
-/** Tables that are written all the time beside what people ask for: traces and conversations of agents. */
+/** Tables that are constantly written besides users' requests: traces and conversations of agents. */
 const RECORDS = /\beider\.(?:trace|conversation|audit)/
 
-/** A statement over records is prepared each time, in a transaction of its own: a write to them makes nothing else stale. */
+/** A statement over records is prepared each time, in a separate transaction: a write to them makes nothing else stale. */
 export function readsRecords(sql: string): boolean {
   return RECORDS.test(sql)
 }
@@ -19,7 +19,7 @@ const REUSE_MS = 20
 /** An idle connection with an open READ ONLY transaction. */
 interface OpenTransaction {
   readonly connection: DuckDBConnection
-  /** The database's write count when it began. */
+  /** The database's write count at its start. */
   readonly writeCount: number
   readonly beganMs: number
 }
@@ -146,7 +146,7 @@ export class PreparedStatements {
     return isFirst
   }
 
-  /** The same, where it is prepared already. */
+  /** The same, if it is prepared already. */
   known(connection: DuckDBConnection, sql: string): DuckDBPreparedStatement | undefined {
     const plans = this.#plans.get(connection)
     const known = plans?.get(sql)

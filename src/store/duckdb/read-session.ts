@@ -32,7 +32,7 @@ interface SessionParts {
   /** Called when DuckDB is still running the statement after its caller got an answer. */
   readonly onAbandoned: () => void
   readonly onOutOfMemory: () => void
-  /** Told when DuckDB has let go of the statement. */
+  /** Called when DuckDB has released the statement. */
   readonly onEnd: () => void
 }
 
@@ -47,7 +47,7 @@ export interface BegunResult {
   readonly first: DuckDBDataChunk | null
 }
 
-/** A statement was stopped to be begun again in another place. */
+/** A statement was stopped to be restarted in another slot. */
 export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
@@ -76,8 +76,8 @@ export class ReadSession {
   }
 
   /**
-   * Starts a statement and gives its first rows. In a place for short ones it looks for more of them at once, while it can
-   * still be begun again.
+   * Starts a statement and returns its first rows. In a slot for short ones it reads ahead at once, while it can still be
+   * restarted.
    * @throws as `start` does; `TOO_LONG`
    */
   async begin(statement: BoundSql): Promise<BegunResult> {
@@ -169,7 +169,7 @@ export class ReadSession {
     throw new AppError('sql_failed', 'The statement failed after its first rows; run it again')
   }
 
-  /** Fetches the next rows before they are asked for. False: there are none, and the session is over. */
+  /** Fetches the next rows before they are requested. False: there are none, and the session is over. */
   async lookAhead(): Promise<boolean> {
     this.#ahead = await this.next()
     return this.#ahead !== null
@@ -184,7 +184,7 @@ export class ReadSession {
     return this.#abandonedFor === TOO_LONG
   }
 
-  /** Stops a statement that has given no rows yet, so that it can be begun again: its deadline goes on. */
+  /** Stops a statement without rows so far, so that it can be restarted: its deadline continues. */
   giveUp(): void {
     this.#abandon(TOO_LONG)
   }
@@ -287,7 +287,7 @@ export class ReadSession {
    * main thread.
    */
   async #rollBack(): Promise<void> {
-    // It fails where no transaction is open; the connection is thrown away in any case.
+    // It fails without an open transaction; the connection is dropped in any case.
     await this.#parts.connection.run('ROLLBACK').catch(() => {})
     this.#leave('discard')
   }

@@ -35,7 +35,7 @@ const VALUES_PER_LOOK = 2048
 
 type Batch<T> = readonly (readonly T[])[]
 
-/** Of values that are not null, each becoming what a row of the batch holds. */
+/** For values that are not null, each becoming a value of the batch's row. */
 type Converter<T> = (value: DuckDBValue) => T
 
 /**
@@ -152,9 +152,9 @@ export function madeRows(result: DuckDBMaterializedResult): RowStream {
   return resultStream(result, { source, first: next() })
 }
 
-// The rows of a result as one body, made of DuckDB's vectors without a value of JavaScript for each.
+// The rows of a result as one body, built from DuckDB's vectors without a JavaScript value for each.
 
-/** What encodings of all rows are made of. */
+/** The inputs of all encodings of rows. */
 export interface Encoding {
   readonly encoding: RowEncoding
   readonly names: readonly string[]

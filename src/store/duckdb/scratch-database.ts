@@ -1,4 +1,4 @@
-/** A DuckDB of its own in memory, for statements that never touch stored data: no files, no network, a little memory. */
+/** A separate DuckDB in memory, for statements that never touch stored data: no files, no network, a little memory. */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { exactConverterOf } from '../../core/domain/shown-values.ts'

@@ -40,8 +40,8 @@ export interface StagedSelect {
 }
 
 /**
- * @param shape SQL of a SELECT whose columns the rows get, in their order: each value is then read as one of its column, as
- * where it is inserted
+ * @param shape SQL of a SELECT whose columns the rows get, in order: each value is then read as its column's type, like at
+ * its destination
  */
 export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
@@ -99,7 +99,7 @@ async function appended(
   }
 }
 
-/** What a Parquet file says of itself beside its rows. */
+/** The metadata of a Parquet file. */
 export interface FileNote {
   readonly key: string
   readonly text: string
@@ -110,8 +110,8 @@ export interface FileNote {
 /** Rows with vectors: a group of them is held in memory as a whole while it is written or read. */
 const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 
-/** A file that DuckDB writes and an answer is read from. */
-export interface ExportFile {
+/** @param directory created if missing */
+export function newExportFile(directory: string): {
   /** Writes the rows of a SELECT into the file. */
   statementOf(select: BoundSql, note?: FileNote): BoundSql
   /**
@@ -120,10 +120,7 @@ export interface ExportFile {
    */
   read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
   remove(): void
-}
-
-/** @param directory is made where it is missing */
-export function newExportFile(directory: string): ExportFile {
+} {
   makeDirectory(directory)
   const path = join(directory, `${crypto.randomUUID()}.parquet`)
   const remove = () => rmSync(path, { force: true })

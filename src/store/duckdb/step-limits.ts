@@ -27,21 +27,21 @@ export function registerStepLimits(connection: DuckDBConnection): void {
 }
 
 /**
- * What is free goes back to the system within a second or two. Otherwise that waits for the next allocation of the thread
- * that freed it: gigabytes of one large statement may stay with an idle server.
+ * Free memory returns to the system within a second or two. Otherwise that waits for the next allocation of the thread that
+ * freed it: gigabytes of one large statement may stay with an idle server.
  */
 export async function giveMemoryBack(connection: DuckDBConnection): Promise<void> {
   await connection.run('SET GLOBAL allocator_background_threads = true')
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
 }
 
-/** What a large write may leave in DuckDB's memory, and how often that is looked at. */
+/** The limit of a large write's blocks in DuckDB's memory, and how often it is checked. */
 const WRITTEN_BYTES_KEPT = 64 * 1024 ** 2
 const LET_GO_MS = 200
 
 /**
- * Runs work that writes much. DuckDB keeps each block that it writes in memory, up to its limit, so it is made to let go
- * of them meanwhile.
+ * Runs work that writes much. DuckDB keeps each written block in memory, up to its limit, so it is made to release them
+ * meanwhile.
  */
 export async function withoutCaching<T>(
   lease: <R>(use: (connection: DuckDBConnection) => Promise<R>) => Promise<R>,
@@ -62,7 +62,7 @@ export async function withoutCaching<T>(
   }
 }
 
-/** Of blocks of the file; half as many more are let go of at once, so that it need not be done often. */
+/** For blocks of the file; half as many more are released at once, so that it need not be done often. */
 const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
 /**
@@ -109,7 +109,7 @@ function limitFunction(name: string, isTotal: boolean): DuckDBScalarFunction {
   ) => {
     const sum = sumOf(input)
     const state = isTotal ? info.getState() : undefined
-    // What the function below has set.
+    // Set by the function below.
     const total = state as Total | undefined
     if (total !== undefined) total.sum += sum
     const found = total?.sum ?? sum

@@ -94,7 +94,7 @@ function inType({ value, type }: TypedValue, wanted: DuckDBType): DuckDBValue {
   return value
 }
 
-// Lists of keys as parameters of their own: DuckDB then reads these rows by an index or the bounds of blocks.
+// Lists of keys as separate parameters: DuckDB then reads these rows by an index or the bounds of blocks.
 
 /**
  * More keys are joined: planning this many parameters takes longer than reading 100 000 rows. DuckDB reads at most 2048 rows

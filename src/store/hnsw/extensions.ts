@@ -14,9 +14,9 @@ export interface ExtensionsOptions {
   readonly directory: string | null
   /** Whether DuckDB may fetch what is missing. */
   readonly isInstallAllowed: boolean
-  /** Of DuckDB, as `v1.5.5`. */
+  /** DuckDB's version, as `v1.5.5`. */
   readonly version: string
-  /** Of DuckDB's build, as `linux_amd64`. */
+  /** The platform of DuckDB's build, as `linux_amd64`. */
   readonly platform: string
   /** Where DuckDB keeps its own; unset: in the home directory. */
   readonly ownDirectory?: string
@@ -28,8 +28,8 @@ type Found =
   | { readonly kind: 'none'; readonly reason: string }
 
 /**
- * The file of DuckDB's `vss` extension: where it is, or why it cannot be used. Only its ends are read here, so that a
- * start without graphs pays nothing; DuckDB checks the whole file's signature when it loads it.
+ * The file of DuckDB's `vss` extension: its path, or why it cannot be used. Only its ends are read here, so that a start
+ * without graphs costs nothing; DuckDB checks the whole file's signature when it loads it.
  */
 export class Extensions {
   readonly #options: ExtensionsOptions
@@ -52,7 +52,7 @@ export class Extensions {
     return found.kind === 'file' ? { possible: true } : { possible: false, reason: found.reason }
   }
 
-  /** Has DuckDB fetch a file that is missing, in the background, where that is allowed. */
+  /** Lets DuckDB download a missing file in the background, if allowed. */
   start(): void {
     const { isInstallAllowed, directory, install = installExtension } = this.#options
     if (!isInstallAllowed || this.#found.kind === 'file') return
@@ -143,20 +143,20 @@ export async function installExtension(
 }
 
 interface WantedBuild {
-  /** Of DuckDB, as `v1.5.5`. */
+  /** DuckDB's version, as `v1.5.5`. */
   readonly version: string
-  /** Of DuckDB's build, as `linux_amd64`. */
+  /** The platform of DuckDB's build, as `linux_amd64`. */
   readonly platform: string
 }
 
-/** `right`, `missing`, or what the file is instead: a clause behind "is". */
+/** `right`, `missing`, or what the file is instead: a clause after "is". */
 type ExtensionFile =
   | { readonly kind: 'right' | 'missing' }
   | { readonly kind: 'wrong'; readonly what: string }
 
 /**
- * Whether this may be the `vss` extension of that build. Some bytes of its end and its beginning are read, 1 MiB in a
- * right one; what is between them DuckDB checks by its signature when it loads the file.
+ * Whether this may be the `vss` extension of that build. Some bytes of its end and start are read, 1 MiB in a right one;
+ * DuckDB checks the rest by its signature when it loads the file.
  */
 function extensionFile(path: string, wanted: WantedBuild): ExtensionFile {
   let file: number | undefined
@@ -214,7 +214,7 @@ function wrongFooter(opened: OpenedFile, wanted: WantedBuild): string | null {
   return signature.every((byte) => byte === 0) ? 'not signed by DuckDB' : null
 }
 
-/** How programs of a platform begin: ELF, Mach-O (of one or of several processors), PE. */
+/** The start of a platform's programs: ELF, Mach-O (for one or several processors), PE. */
 const BEGINNINGS: readonly (readonly [platform: string, beginnings: readonly string[]])[] = [
   ['linux', ['7f454c46']],
   ['osx', ['cffaedfe', 'cafebabe']],
@@ -242,7 +242,7 @@ function wrongElf(opened: OpenedFile, header: Buffer): string | null {
   return fileHolds(opened, ENTRY) ? null : 'another extension'
 }
 
-/** The function that DuckDB calls when it loads the file. Its name is near the beginning. */
+/** The function that DuckDB calls when it loads the file. Its name is near the start. */
 const ENTRY = Buffer.from('vss_duckdb_cpp_init\0')
 const PIECE_BYTES = 1024 * 1024
 const PIECES_MAX = 64

@@ -22,7 +22,7 @@ import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'
 
-/** Of all graphs' tables; the graphs themselves lie beside it. */
+/** For all graphs' tables; the graphs themselves need extra memory. */
 const GRAPHS_MEMORY_LIMIT = '4GiB'
 
 /** Makes graphs, and holds the instance of DuckDB that they share. */
@@ -85,19 +85,19 @@ interface HnswAcceleratorParts {
   readonly graphs: () => Promise<HnswDatabase>
   readonly ids: TableIds
   readonly dimensions: number
-  /** Those in memory. */
+  /** In memory. */
   readonly vectors: ExactVectors
   readonly options: Readonly<Record<string, number>>
 }
 
-/** A graph (HNSW) of DuckDB's `vss` extension beside the vectors in memory, built in the background. */
+/** A graph (HNSW) of DuckDB's `vss` extension next to the vectors in memory, built in the background. */
 class HnswAccelerator implements Accelerator {
   readonly #parts: HnswAcceleratorParts
   readonly #closing = new AbortController()
   #graph: HnswIndex | null = null
   #building: Promise<void> | null = null
   #failure: string | null = null
-  /** Vectors by which its recall is measured. */
+  /** Vectors for measuring its recall. */
   readonly #questions: Float32Array[] = []
   #recall: number | null = null
 
@@ -186,7 +186,7 @@ class HnswAccelerator implements Accelerator {
     }
   }
 
-  /** The share of the nearest ten that it finds for some of its vectors. null: no search could be made. */
+  /** The share of the nearest ten that it finds for some of its vectors. null: no search was possible. */
   async #measured(graph: HnswIndex): Promise<number | null> {
     const { vectors } = this.#parts
     const { signal } = this.#closing
@@ -204,7 +204,7 @@ class HnswAccelerator implements Accelerator {
     return wanted === 0 ? null : found / wanted
   }
 
-  /** All vectors, page by page: a graph takes minutes, and no transaction stays open meanwhile. */
+  /** All vectors, page by page: a graph takes minutes, and no transaction stays open that long. */
   async *#batches(): AsyncGenerator<VectorBatch, void, void> {
     const { columns, ids, dimensions } = this.#parts
     const sql = `SELECT chunk_key, vector FROM ${chunkTables(ids).vectors}

@@ -24,16 +24,14 @@ export class HnswDatabase {
 
   /**
    * Takes 0.1 to 0.5 s, most of it to check the file's signature.
-   * @param options the file of the `vss` extension, and the memory of the tables, as `512MB`; the graphs lie beside it
+   * @param options the file of the `vss` extension, and the memory of the tables, as `512MB`; the graphs need extra memory
    * @throws DuckDB's error when it refuses the file
    */
-  static async open({
-    extensionPath,
-    memoryLimit,
-  }: {
+  static async open(given: {
     readonly extensionPath: string
     readonly memoryLimit: string
   }): Promise<HnswDatabase> {
+    const { extensionPath, memoryLimit } = given
     const instance = await DuckDBInstance.create(':memory:', {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
@@ -62,7 +60,7 @@ export class HnswDatabase {
     return `graph_${this.#tableCount}`
   }
 
-  /** Runs work on a connection of its own; where the work fails, the connection is not used again. */
+  /** Runs work on a separate connection; if it fails, the connection is not reused. */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new AppError('shutting_down', 'The indexes in memory are let go')
     this.#usedCount += 1
@@ -166,7 +164,7 @@ export class HnswTable {
 
   /**
    * Adds vectors, some at a time.
-   * @param afterSlice told of each slice when it is there; what it throws ends the work
+   * @param afterSlice called after each slice; an error it throws ends the work
    */
   async insert(
     vectors: readonly NumberedVector[],

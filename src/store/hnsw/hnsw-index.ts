@@ -13,9 +13,9 @@ import {
   type NumberedVector,
 } from './hnsw-database.ts'
 
-/** Vectors that lie in a table without a graph at a time. */
+/** Vectors in a table without a graph at a time. */
 const STAGED_MAX = 256
-/** Recent vectors beside which the graph is searched: while more are added, comparing all vectors is quicker. */
+/** Recent vectors compared besides the graph: while more are added, comparing all vectors is faster. */
 const RECENT_MAX = 256
 /** Beyond this share of removed vectors, and this many, the graph should be rebuilt. */
 const REMOVED_SHARE_MAX = 0.15
@@ -63,7 +63,7 @@ export class HnswIndex {
     return this.#rows.size
   }
 
-  /** Of the last change: an index whose revision is not its table's is stale. */
+  /** As of the last change: an index whose revision differs from its table's is stale. */
   get revision(): number {
     return this.#revision
   }
@@ -89,15 +89,14 @@ export class HnswIndex {
     return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
   }
 
-  /** `failed`: every search gives null, for good. */
+  /** `failed`: every search returns null, permanently. */
   get state(): 'building' | 'ready' | 'failed' {
     if (this.#failure !== null) return 'failed'
     return this.#isLoaded ? 'ready' : 'building'
   }
 
   /**
-   * Builds the graph, some 500 vectors of 384 numbers a second. Changes may be applied meanwhile, and are those of later
-   * revisions.
+   * Builds the graph, some 500 vectors of 384 numbers a second. Changes of later revisions may be applied meanwhile.
    * @throws AppError `shutting_down` when it is closed; DuckDB's error when memory does not suffice
    */
   async load(batches: AsyncIterable<VectorBatch>, revision: number): Promise<void> {
@@ -152,7 +151,7 @@ export class HnswIndex {
     this.#checkDimensions(queryVector)
     this.#searchCount += 1
     try {
-      // What is moved into the graph meanwhile is in this list or in what the graph finds.
+      // Vectors moved into the graph meanwhile are in this list or in the graph's results.
       const before = this.#recent.all()
       const found = await this.#found(table, search)
       signal.throwIfAborted()
@@ -160,7 +159,7 @@ export class HnswIndex {
       const recent = this.#recent.measured(before, queryVector)
       return nearestOf([...found, ...recent].filter(this.#isThere), k)
     } catch (error) {
-      // A graph that was let go meanwhile: not a failure of the search.
+      // A graph released meanwhile: not a failure of the search.
       if (this.#closing.signal.aborted) return null
       throw error
     } finally {
@@ -178,7 +177,7 @@ export class HnswIndex {
     while (this.#isWorking) await this.#work
   }
 
-  /** Ends what is done in the background and lets go of the graph. */
+  /** Ends background work and releases the graph. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort(new AppError('shutting_down', 'The index in memory is let go'))
@@ -289,7 +288,7 @@ export class HnswIndex {
       this.#indexedTo = (slice.at(-1)?.row ?? 0) + 1
       this.#indexedCount += slice.length
       for (const { row } of slice) {
-        // What was removed while it was added is in the graph now.
+        // Vectors removed while they were added are in the graph now.
         if (!this.#recent.remove(row)) this.#removed.add(row)
       }
       this.#closing.signal.throwIfAborted()
@@ -336,7 +335,7 @@ export class DeltaBuffer {
     return this.#vectors.delete(row)
   }
 
-  /** Those that were there before and those that have come since, with their cosine distances. */
+  /** The recent vectors before and since, with their cosine distances. */
   measured(before: readonly NumberedVector[], queryVector: Float32Array): readonly FoundRow[] {
     const last = before.at(-1)?.row ?? -1
     const since = this.all().filter(({ row }) => row > last)

@@ -11,7 +11,7 @@ import { resourceError } from '../duckdb/database-error.ts'
 
 const FOLDER = 'jobs'
 const ENDING = '.ndjson'
-/** Written and looked for room at once. */
+/** Written after one check of free space. */
 const PIECE_CHARS = 1024 * 1024
 
 export interface JobItemsOptions {
@@ -54,7 +54,7 @@ export class JobItems {
   }
 
   /**
-   * Those from an index on, read as they are wanted.
+   * The items from an index on, read on demand.
    * @throws AppError `job_items_missing` where the file is not there or holds fewer
    */
   async *read(jobId: number, firstIndex: number, count: number): AsyncGenerator<unknown> {

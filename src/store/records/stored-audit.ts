@@ -31,21 +31,21 @@ const WAITING_MAX = 20_000
 const ALIKE_MS = MINUTE_MS
 /** Kinds of failures that are distinguished within that time; the rest is one more entry. */
 const KINDS_MAX = 50
-/** Changes alike within that time that are entries of their own; those beyond are counted: of a program that inserts. */
+/** Equal changes within that time that get separate entries; further ones are counted, for programs that insert. */
 const OWN_ENTRIES = 10
-/** Kinds of changes that are counted within that time; those of other kinds are entries of their own. */
+/** Kinds of changes that are counted within that time; other kinds get separate entries. */
 const CHANGES_MAX = 1_000
 const SWEEP_MS = 600_000
 
-/** What was changed by whom: for a moment in memory, then in the database until it is too old or too much. */
+/** Who changed what: briefly in memory, then in the database until it is too old or too much. */
 export class StoredAudit implements AuditLog {
   readonly #database: Database
   readonly #now: () => number
   readonly #limits: AuditLimits
   #waiting: AuditRow[] = []
-  /** Of the failures of the last minute, by what they have in common: how many came after the one that was noted. */
+  /** The failures of the last minute, by what they have in common: how many followed the recorded one. */
   readonly #repeated = new Map<string, { row: AuditRow; count: number }>()
-  /** Of the changes of the last minute: how many there were, and how many of them came after the last entry. */
+  /** The changes of the last minute: their number, and how many followed the last entry. */
   readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
   #isClosed = false
   #isSwept = false
@@ -247,7 +247,7 @@ export class StoredAudit implements AuditLog {
 
 const TARGET_CHARS_MAX = 300
 const OTHER_CALLERS = 'others'
-/** Of an entry for failures that have little in common. */
+/** For an entry of failures that have little in common. */
 const SEVERAL = {
   principalName: '',
   principalId: '',

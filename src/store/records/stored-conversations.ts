@@ -29,11 +29,11 @@ export interface ConversationLimits {
 
 const CONVERSATION_LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 
-/** Between two looks for what is too old. */
+/** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** Of the turns that a further question builds on, in UTF-16 code units: more than any model is shown. */
+/** For the turns that a further question builds on, in UTF-16 code units: more than any model is shown. */
 const HISTORY_CHARS_MAX = 400_000
-/** Of the rows and charts of one page of turns. */
+/** For the rows and charts of one page of turns. */
 const PAGE_CHARS_MAX = 16_000_000
 
 interface Waiting {
@@ -214,7 +214,7 @@ export class StoredConversations implements ConversationStore {
     await this.#writing
   }
 
-  /** Those that come while a write runs go together into the next. Never throws. */
+  /** Entries that arrive during a write go together into the next. Never throws. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
@@ -279,7 +279,7 @@ async function deleteConversations(connection: DuckDBConnection, ids: string): P
   await connection.run(`DELETE FROM eider.conversation_turns WHERE conversation_id IN (${ids})`)
 }
 
-/** How many of the newest turns of a page are given: fewer than asked for where they have many rows and charts. */
+/** How many of the newest turns of a page are returned: fewer than requested if they have many rows and charts. */
 async function turnsWithin(
   connection: DuckDBConnection,
   page: SQL | undefined,
@@ -309,9 +309,15 @@ type TurnRow = typeof conversationTurns.$inferSelect
 
 function turnOf(row: TurnRow): KeptTurn {
   const { conversationId: _, projectId: __, agentId: ___, askedBy: ____, findings, ...turn } = row
-  // What `#write` stored.
-  const found = findings === null ? null : (JSON.parse(findings) as KeptFindings)
-  return { ...turn, findings: found }
+  return { ...turn, findings: findings === null ? null : findingsIn(findings) }
+}
+
+function findingsIn(stored: string): KeptFindings {
+  // What `#write` stored. Before 0017, `evidence` was the list that is now `statements`.
+  const found = JSON.parse(stored) as KeptFindings & { readonly evidence?: unknown }
+  if (!Array.isArray(found.evidence)) return found
+  const { evidence, ...rest } = found
+  return { ...rest, statements: evidence }
 }
 
 const SUMMARY = {

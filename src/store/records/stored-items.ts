@@ -1,4 +1,4 @@
-/** What is remembered of a source's files, pages or rows: in the tables, within the caller's transaction. */
+/** The remembered files, pages or rows of a source: in the tables, within the caller's transaction. */
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
@@ -83,8 +83,7 @@ export async function insertItems(
 }
 
 /**
- * Those of the documents that one of these sources has as well. What is stored of them may be another's, so that it is read
- * again.
+ * The documents that one of these sources also has. The stored version may be another's, so it is read again.
  */
 export async function sharedDocuments(
   connection: DuckDBConnection,

@@ -129,7 +129,7 @@ export class StoredJobs implements JobStore {
       ...(error === undefined ? {} : { error }),
       ...(leftOut ?? {}),
       ...(isReset ? NOTHING_DONE : {}),
-      // It was asked for, or it is over.
+      // It was requested, or is over.
       ...(state === 'running' ? {} : { startCount: 0 }),
     })
     try {

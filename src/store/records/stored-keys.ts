@@ -121,7 +121,7 @@ export class StoredKeys implements AccessKeys {
     })
   }
 
-  /** A look-up by the hash tells who measures its time nothing about the text of any key. */
+  /** Looking up a hash reveals nothing about the text of any key to someone who measures its time. */
   find(text: string): KnownKey | undefined {
     return this.#byHash.get(keyHash(text))?.known
   }

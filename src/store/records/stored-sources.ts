@@ -101,7 +101,7 @@ export class StoredSources implements SyncStore {
         const queries = queriesOver(connection)
         await queries.delete(syncSources).where(eq(syncSources.id, source.id))
         await queries.insert(syncSources).values(row)
-        // By other parameters each item is read again; its content still tells whether it has changed.
+        // With other parameters each item is read again; its content still shows whether it has changed.
         if (changes.parameters !== undefined) {
           await queries
             .update(syncDocuments)
@@ -194,7 +194,7 @@ export class StoredSources implements SyncStore {
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {
     if (items.length === 0) return Promise.resolve()
     return this.#parts.database.write(async (connection) => {
-      // Of a source that was dropped meanwhile nothing is kept.
+      // Nothing is stored for a source dropped meanwhile.
       if (!this.#sources.some((source) => source.id === id)) return
       const names = items.map(({ item }) => item)
       await deleteItems(connection, id, names)

@@ -17,7 +17,7 @@ import { insertRows, rowsOfRun, summaryOf, type TraceRows, traceOf } from './tra
 
 export interface TraceLimits {
   readonly keepMs: number
-  /** Of the texts of all traces. */
+  /** For the texts of all traces. */
   readonly bytesMax: number
 }
 
@@ -28,12 +28,12 @@ const WRITE_MS = 1_000
 const RUNS_PER_WRITE = 200
 /** After a write that failed, as on a full disk. */
 const RETRY_MS = 10_000
-/** Of the texts of runs in memory that could not be written yet; then the oldest are lost. */
+/** For the texts of unwritten runs in memory; beyond that the oldest are lost. */
 const WAITING_BYTES_MAX = 64 * 1024 ** 2
 
-/** Between two looks for what is too old. */
+/** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** What stays of the allowed bytes where there were more: so it is not done with each write. */
+/** The share of the limit kept after a removal, so that it is not needed with each write. */
 const KEPT_SHARE = 0.9
 
 /** Rows of one statement of a write. */
@@ -50,7 +50,7 @@ export class StoredTraces implements TraceStore {
   #nextNumber = 1
   #waitingBytes = 0
   #byteCount = 0
-  /** Before, no write is tried: the one before failed. */
+  /** No write is tried before, because the last one failed. */
   #retryAtMs = 0
   readonly #sweeper: ReturnType<typeof setInterval>
   #isClosed = false
@@ -212,7 +212,7 @@ export class StoredTraces implements TraceStore {
     try {
       await database.writeRecords(async (connection) => {
         const live = new Set(state.snapshot().projects.map(({ id }) => id))
-        // Those of a project that was dropped meanwhile are dropped with it.
+        // Runs of a project dropped meanwhile are dropped with it.
         const kept = runs.filter(({ trace }) => live.has(trace.projectId))
         const steps = kept.flatMap((run) => run.steps)
         for (const piece of pieces(kept.map(({ trace }) => trace))) {
@@ -248,14 +248,14 @@ export class StoredTraces implements TraceStore {
   async #sweep(): Promise<void> {
     const { database, now } = this.#parts
     await this.#remove(lt(traces.startedAt, timestampOfMillis(now() - this.#limits.keepMs)))
-    // Those of projects that were dropped are not counted any more.
+    // Runs of dropped projects no longer count.
     const [count] = await database.lease((connection) => {
       return queriesOver(connection).select({ bytes: STORED_BYTES }).from(traces)
     })
     this.#byteCount = count?.bytes ?? 0
   }
 
-  /** Removes the oldest where there is too much. */
+  /** Removes the oldest if there is too much. */
   async #makeRoom(): Promise<void> {
     const { bytesMax } = this.#limits
     if (this.#byteCount <= bytesMax) return

@@ -17,7 +17,7 @@ import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'
 
-/** About 25 ms on a thread of its own. What is stored names these, so that they can be raised. */
+/** About 25 ms on a separate thread. Stored hashes name these values, so that they can be raised. */
 const ARGON = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 /** Two clients at a time: a flood of guesses leaves the rest of the machine to others. */
 const HASHES_MAX = 2
@@ -142,7 +142,7 @@ export class StoredUsers implements Users {
     if (known !== undefined) return known
     const release = await this.#hashing.enter(signal, client)
     try {
-      // Another one may have been right meanwhile.
+      // Another attempt may have succeeded meanwhile.
       const proven = this.#isProven(id, password)
       if (proven !== undefined) return proven
       const held = this.#users.get(id)

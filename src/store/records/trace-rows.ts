@@ -56,6 +56,7 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     cost: run.cost,
     citations: run.citations,
     warnings: run.warnings,
+    evidence: run.evidence,
   }
   const byteCount = rowBytes([trace, ...stepRows])
   return { trace: { ...trace, byteCount }, steps: stepRows }
@@ -83,7 +84,7 @@ function turnCells({ usage, ...turn }: ModelTurn) {
   }
 }
 
-/** Of a row without its texts. */
+/** For a row without its texts. */
 const ROW_BYTES = 100
 
 function rowBytes(rows: readonly object[]): number {
@@ -147,10 +148,17 @@ type FeedbackCells = { readonly rating: number | null; readonly comment: string 
   readonly ratedAt: string | null
 }
 
-/** What of a row a list shows. */
+/** The columns that a list shows. */
 export type SummaryRow = Omit<
   TraceRow,
-  'answer' | 'citations' | 'warnings' | 'errorMessage' | 'byteCount' | 'projectId' | 'agentId'
+  | 'answer'
+  | 'citations'
+  | 'warnings'
+  | 'evidence'
+  | 'errorMessage'
+  | 'byteCount'
+  | 'projectId'
+  | 'agentId'
 >
 
 export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummary {
@@ -164,7 +172,7 @@ export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummar
 
 export function traceOf({ trace, steps }: TraceRows, feedback: FeedbackCells): StoredTrace {
   const { byteCount: _, projectId: __, agentId: ___, ...row } = trace
-  const { answer, citations, warnings, errorMessage } = row
+  const { answer, citations, warnings, evidence, errorMessage } = row
   const inOrder = [...steps].sort((one, other) => one.number - other.number)
   return {
     ...summaryOf(row, feedback),
@@ -172,6 +180,7 @@ export function traceOf({ trace, steps }: TraceRows, feedback: FeedbackCells): S
     errorMessage,
     citations,
     warnings,
+    evidence,
     turns: inOrder.filter(({ kind }) => kind === 'turn').map(turnOf),
     steps: inOrder.filter(({ kind }) => kind === 'tool').map(stepOf),
   }

@@ -125,8 +125,8 @@ function wrongRow(rowIndex: number, what: string): AppError {
   return new AppError('file_unreadable', message)
 }
 
-// The checksum within an exported Parquet file. It lies between the rows and the footer, where nothing refers to: readers find
-// the footer from the end of the file, and the rows by their offsets from its beginning.
+// The checksum within an exported Parquet file. It is between the rows and the footer, where readers never look: they find
+// the footer from the end of the file, and the rows by their offsets from its start.
 
 const MARK = Buffer.from('eider-sha256')
 const SEAL_BYTES = MARK.length + 32
@@ -182,7 +182,7 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
   }
 }
 
-/** Where the footer begins; a file that is not Parquet has it at its end. */
+/** The start of the footer; at the end of a file that is not Parquet. */
 async function footerStart(file: FileHandle, size: number): Promise<number> {
   if (size < END_BYTES) return size
   const end = await bytesAt(file, size - END_BYTES, END_BYTES)

@@ -27,14 +27,14 @@ export interface FileContentsOptions {
 }
 
 /**
- * The bytes of uploaded files, beside the database. They are on disk before the catalog names them and go after it has
- * forgotten them, so that a process that is killed leaves at most bytes without a name: the next start removes those.
+ * The bytes of uploaded files, next to the database. They are on disk before the catalog names them and are removed after it
+ * has forgotten them, so that a killed process leaves at most unnamed bytes: the next start removes those.
  */
 export class FileContents implements FileBytes {
   readonly #directory: string | null
   readonly #checkSpace: (wantedBytes: number) => void
   #temporary: Promise<string> | null = null
-  /** While a backup is made nothing goes. */
+  /** During a backup nothing is removed. */
   #holders = 0
   #condemned: string[] = []
   #sizeBytes = 0
@@ -97,7 +97,7 @@ export class FileContents implements FileBytes {
     return { path, sizeBytes }
   }
 
-  /** Puts a file that came in where it stays. It is on disk when this resolves. @returns its key */
+  /** Moves a received file to its final place. It is on disk when this resolves. @returns its key */
   async keep({ path, sizeBytes }: IncomingFile): Promise<string> {
     const folder = await this.#folder(CONTENTS_FOLDER)
     const key = randomUUID()
@@ -108,7 +108,7 @@ export class FileContents implements FileBytes {
     return key
   }
 
-  /** Of nothing that the catalog names. */
+  /** Only for bytes that the catalog does not name. */
   async remove(key: string): Promise<void> {
     if (this.#holders > 0) {
       this.#condemned.push(key)
@@ -161,7 +161,7 @@ export class FileContents implements FileBytes {
     return this.#directory === null ? null : join(this.#directory, INCOMING_FOLDER)
   }
 
-  /** Of all that are kept. */
+  /** The total size. */
   get sizeBytes(): number {
     return Math.max(0, this.#sizeBytes)
   }

@@ -111,7 +111,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     })
   }
 
-  /** What is stored of the documents of the file. */
+  /** The stored chunks of the file's documents. */
   async #removeFormer(tables: OpenTables, source: string): Promise<readonly bigint[]> {
     const { connection } = tables
     const found =
@@ -125,7 +125,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   /** The terms of all rows, by the rules and in the language of this knowledge base. @returns how many postings they are */
   #indexRows(tables: OpenTables, source: string, signal: AbortSignal): Promise<number> {
     const analyzer = new Analyzer(tables.language)
-    // The rows are read on a connection of their own: a statement on this one would end their stream.
+    // The rows are read on a separate connection: a statement on this one would end their stream.
     return this.#parts.database.lease(async (reader) => {
       let postingCount = 0
       let rows: KeywordRow[] = []
@@ -149,8 +149,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
 const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIME\b(?!STAMP)|TIMESTAMP_/
 
 /**
- * In the order of their keys, which a file from it keeps: range by range, so that no more than some ranges are joined and
- * sorted at a time. A sort of all would hold or spill all vectors.
+ * Ordered by key, which an import keeps: range by range, so that only some ranges are joined and sorted at a time. Sorting
+ * all would hold or spill all vectors.
  */
 function exportSelect(kb: KnowledgeBase, lastKey: number): string {
   const rangesMax = Math.max(1, Math.floor(RANGE_COLUMNS_MAX / (kb.storedMetadata.length + 10)))
@@ -250,7 +250,7 @@ interface FittedColumn {
   readonly column: MetadataColumn
   /** Its column in the file. */
   readonly sent: string
-  /** Under the type of its column; null where it does not fit. */
+  /** With the type of its column; null if it does not fit. */
   readonly cast: string
 }
 

@@ -103,7 +103,7 @@ interface RowsColumn {
   readonly type: 'VARCHAR' | 'JSON'
 }
 
-/** A table of rows that come one after the other, of which few are held. The first ones say which columns it has. */
+/** A table of streamed rows, of which few are in memory. The first ones determine its columns. */
 export class RowsTable {
   readonly columns: readonly RowsColumn[]
   readonly #rows: AsyncIterable<Row>
@@ -184,7 +184,7 @@ export class RowsTable {
 }
 
 async function* restored(first: Row[], rest: AsyncIterator<Row>): AsyncGenerator<Row, void> {
-  // Each is let go of as soon as it is given away.
+  // Each is released as soon as it is passed on.
   for (let row = first.shift(); row !== undefined; row = first.shift()) yield row
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }

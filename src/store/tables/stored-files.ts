@@ -38,18 +38,16 @@ export interface FileParts extends StoreParts {
   readonly contents: FileContents
 }
 
-/** A table of a file that is to be made. */
+/** A new table of a file. */
 interface NewFileTable {
-  /** Of a sheet; null: the only table. */
+  /** The name of a sheet; null: the only table. */
   readonly name: string | null
   readonly columns: readonly string[]
   /** Within a write. @returns how many rows it has, and what of them is not there */
-  make(connection: DuckDBConnection, target: string): Promise<MadeTable>
-}
-
-interface MadeTable {
-  readonly rowCount: number
-  readonly warnings?: readonly string[]
+  make(
+    connection: DuckDBConnection,
+    target: string,
+  ): Promise<{ readonly rowCount: number; readonly warnings?: readonly string[] }>
 }
 
 type FileEntry = Omit<
@@ -157,7 +155,7 @@ export class StoredFiles implements FileStore, TableRows {
   /**
    * The rows in the order of the file, page by page, as embedding them takes longer than a statement may. A file's table
    * never changes, so its row ids count from 0 without a gap.
-   * @throws AppError `file_changed` where it was deleted or replaced meanwhile
+   * @throws AppError `file_changed` if it was deleted or replaced meanwhile
    */
   async *rows(table: FileTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
     const name = tableName(table.file.id, table.index)
@@ -299,7 +297,7 @@ function isSameName(file: { readonly name: string }, other: { readonly name: str
   return fileKey(file.name) === fileKey(other.name)
 }
 
-/** @throws AppError `file_not_found` when it was dropped meanwhile */
+/** @throws AppError `file_not_found` after a drop */
 async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
   await deleteRow(connection, 'file', file)
   for (const { index } of tablesOfFile(file)) {

@@ -167,7 +167,7 @@ export class StoredTables implements TableStore {
     )
   }
 
-  /** @throws AppError `table_not_found` where it was dropped meanwhile */
+  /** @throws AppError `table_not_found` after a drop */
   #current({ id, name }: ProjectTable): ProjectTable {
     const current = this.#parts.state.snapshot().tables.find((table) => table.id === id)
     if (current === undefined) throw notFound('table', name)
@@ -307,7 +307,7 @@ async function removeReplaced(
   return removed.rowsChanged
 }
 
-/** @throws AppError `table_not_found` when it was dropped meanwhile */
+/** @throws AppError `table_not_found` after a drop */
 async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Promise<void> {
   await deleteRow(connection, 'table', table)
   await connection.run(`DROP TABLE ${tableName(table)}`)
@@ -324,7 +324,7 @@ function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
   throw new AppError('invalid_request', message)
 }
 
-/** The columns as DuckDB knows them, with SQL for their values where none is given. */
+/** The columns in DuckDB, with SQL for their default values. */
 async function columnsOf(
   connection: DuckDBConnection,
   { projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>,

@@ -25,10 +25,6 @@ const RETURNED_ROWS_MAX = 100_000
 /** While expressions of a caller are computed, all other writes wait. */
 const EXPRESSIONS_MS = 5_000
 
-interface StoredRows extends WrittenRows {
-  readonly table: ProjectTable
-}
-
 /**
  * Makes the change, within a write.
  * @param connection of the staged rows
@@ -39,7 +35,7 @@ export async function writtenRows(
   write: RowWrite,
   connection: DuckDBConnection,
   signal: AbortSignal,
-): Promise<StoredRows | null> {
+): Promise<(WrittenRows & { readonly table: ProjectTable }) | null> {
   const meant = write.kind === 'insert' ? null : await meantRows(write, connection)
   if (meant === 'moved') return null
   const { table, returning, conflict = null } = write
@@ -83,7 +79,7 @@ async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise
   return Number(moved) > 0 ? 'moved' : Number(meant)
 }
 
-// SQL for a change of a table's rows: what is read of it first, how the change is made of that, and whether it still fits.
+// SQL for a change of a table's rows: the read before it, the change made from that, and the check whether it still fits.
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {
   return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`

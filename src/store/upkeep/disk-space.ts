@@ -6,17 +6,8 @@ import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 /** So long one look at the disk serves. */
 const LOOK_AT_DISK_MS = 250
 
-/** What a rebuild leaves free for the log. */
+/** The space that a rebuild leaves free for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
-
-export interface DiskSpaceOptions {
-  /** The data folder; null: nothing is on disk. */
-  readonly directory: string | null
-  /** What always stays free: DuckDB ends when it cannot write its log. */
-  readonly reserveBytes: number
-  /** How many bytes are free where the folder is; unset: as the operating system says. */
-  readonly freeBytesOf?: ((directory: string) => number) | undefined
-}
 
 /** How much room the disk of the data folder has, asked before it is needed. */
 export class DiskSpace {
@@ -26,7 +17,15 @@ export class DiskSpace {
   #free = Number.POSITIVE_INFINITY
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor({ directory, reserveBytes, freeBytesOf = freeBytes }: DiskSpaceOptions) {
+  constructor(given: {
+    /** The data folder; null: nothing is on disk. */
+    readonly directory: string | null
+    /** What always stays free: DuckDB ends when it cannot write its log. */
+    readonly reserveBytes: number
+    /** How many bytes are free where the folder is; unset: as the operating system says. */
+    readonly freeBytesOf?: ((directory: string) => number) | undefined
+  }) {
+    const { directory, reserveBytes, freeBytesOf = freeBytes } = given
     this.#reserveBytes = reserveBytes
     this.#directory = directory
     this.#freeBytesOf = freeBytesOf
@@ -46,7 +45,7 @@ export class DiskSpace {
     return this.#free
   }
 
-  /** What statements may spill: as much as is asked for, and never the reserve. */
+  /** The space that statements may spill: as much as requested, but never the reserve. */
   boundedSpill(wanted: string): string {
     const room = this.freeBytes() - this.#reserveBytes
     if (room >= memoryBytesOf(wanted)) return wanted
@@ -59,7 +58,7 @@ export class DiskSpace {
 
   /**
    * Before something is stored.
-   * @param wantedBytes what it will take, where that is known
+   * @param wantedBytes the space it will take, if known
    * @throws AppError `storage_full` where less than the reserve would be left
    */
   check(wantedBytes = 0): void {

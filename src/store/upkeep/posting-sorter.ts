@@ -1,11 +1,11 @@
 /**
- * When the recent postings of a knowledge base are merged into the sorted ones. That writes all of them anew: while inserts
- * follow each other it waits until many more are recent than make it worth its time.
+ * When the recent postings of a knowledge base are merged into the sorted ones. Merging rewrites all of them: during a
+ * series of inserts it waits until many more are recent than make it worthwhile.
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
-/** After an insert; any other begins it anew. */
+/** After an insert; each one restarts it. */
 const PAUSE_MS = 5_000
 
 /** More are sorted while inserts come: a search reads them all, some four milliseconds for a million. */
@@ -26,13 +26,6 @@ export interface RecentPostings {
   readonly countMax: number
 }
 
-export interface PostingSorterOptions {
-  /** Sorts those of a knowledge base, if there are enough still. */
-  readonly sort: (kb: KnowledgeBase) => Promise<unknown>
-  /** Calls back after the pause, unless what it returns is called first. */
-  readonly after?: (pauseMs: number, work: () => void) => () => void
-}
-
 export class PostingSorter {
   readonly #sort: (kb: KnowledgeBase) => Promise<unknown>
   readonly #after: (pauseMs: number, work: () => void) => () => void
@@ -43,12 +36,18 @@ export class PostingSorter {
   readonly #waits = new Map<number, () => void>()
   #isClosed = false
 
-  constructor({ sort, after = afterTimeout }: PostingSorterOptions) {
+  constructor(given: {
+    /** Sorts those of a knowledge base, if there are enough still. */
+    readonly sort: (kb: KnowledgeBase) => Promise<unknown>
+    /** Calls back after the pause, unless what it returns is called first. */
+    readonly after?: (pauseMs: number, work: () => void) => () => void
+  }) {
+    const { sort, after = afterTimeout } = given
     this.#sort = sort
     this.#after = after
   }
 
-  /** Within a write. @param counted counts truly, where they are not known */
+  /** Within a write. @param counted counts exactly, if the number is unknown */
   async count(id: number, added: number, counted: () => Promise<RecentPostings>): Promise<void> {
     const known = this.#counts.get(id)
     this.#counts.set(
@@ -120,7 +119,7 @@ const BY_TABLE: readonly (readonly [name: RegExp, columns: string])[] = [
 ]
 
 /**
- * Columns and constraints of a table that is rebuilt. DuckDB 1.5.5 does not tell how a column is compressed.
+ * Columns and constraints of a table to rebuild. DuckDB 1.5.5 does not show how a column is compressed.
  * @param createSql as DuckDB prints it; the part after the name, which is one of Eider's and has no parenthesis
  */
 export function definition(table: string, createSql: string): string {

@@ -6,7 +6,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredSize } from '../../core/domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 
-/** Of DuckDB's files. */
+/** For DuckDB's files. */
 const DISK_BLOCK_BYTES = 262_144
 
 type Part = 'texts' | 'vectors' | 'keywords'
@@ -18,7 +18,7 @@ export class StoredSizes {
     this.#database = database
   }
 
-  /** @returns null where it is gone */
+  /** @returns null if it is gone */
   of(kb: KnowledgeBase): Promise<StoredSize | null> {
     return this.#database.lease(async (connection) => {
       try {

@@ -23,7 +23,7 @@ import { definition } from './posting-sorter.ts'
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
 
-/** A look takes longer where there are many tables: at most this share of the time goes into looking. */
+/** A check takes longer with many tables: at most this share of the time is spent on checks. */
 const LOOKING_SHARE = 0.02
 
 /** Fewer deleted rows are not worth a rebuild. */
@@ -38,7 +38,7 @@ const ROWS_FOR_CHECKPOINT = 10_000
  */
 const LOG_BYTES_MAX = 20 * 1024 ** 2
 
-/** With more free blocks in the file, VACUUM writes every table anew. */
+/** With more free blocks in the file, VACUUM rewrites every table. */
 const FREE_SHARE_MAX = 0.25
 
 /** Keeps the database file small, in the background and when asked to. */
@@ -52,18 +52,16 @@ export class Upkeep implements StorageUpkeep {
   readonly #work = new SerialQueue()
   #isClosed = false
 
-  constructor({
-    database,
-    space,
-  }: {
+  constructor(given: {
     readonly database: Database
     readonly space: DiskSpace
   }) {
+    const { database, space } = given
     this.#database = database
     this.#space = space
   }
 
-  /** From now on it looks after writes. */
+  /** From now on it cleans up after writes. */
   start(): void {
     this.#database.onWrite(() => this.#wake())
   }
@@ -102,7 +100,7 @@ export class Upkeep implements StorageUpkeep {
         if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
       }
       await this.#cutOff()
-      // What is alive may lie behind what is free: written anew, it goes to the front.
+      // Live blocks may be behind free ones: rewriting moves them to the front.
       if (scope === null && (await this.#database.lease(freeShare)) > FREE_SHARE_MAX) {
         for (const table of tables) {
           signal.throwIfAborted()
@@ -115,7 +113,7 @@ export class Upkeep implements StorageUpkeep {
     })
   }
 
-  /** The first checkpoint frees blocks, the second one cuts those off that lie at the end of the file. */
+  /** The first checkpoint frees blocks, the second one cuts off those at the end of the file. */
   async #cutOff(): Promise<void> {
     await this.#database.checkpoint()
     await this.#database.checkpoint()
@@ -126,13 +124,13 @@ export class Upkeep implements StorageUpkeep {
     return this.#space.state({ data: this.dataBytes(), log: this.logBytes() })
   }
 
-  /** Of the database file; 0 in memory. */
+  /** The size of the database file; 0 in memory. */
   dataBytes(): number {
     const { file } = this.#database
     return file === null ? 0 : sizeBytesOf(file)
   }
 
-  /** Of its log; 0 in memory. */
+  /** The size of its log; 0 in memory. */
   logBytes(): number {
     const { file } = this.#database
     return file === null ? 0 : sizeBytesOf(`${file}.wal`)
@@ -162,7 +160,7 @@ export class Upkeep implements StorageUpkeep {
     this.#timer.unref()
   }
 
-  /** Those that store half as many deleted rows as live ones, or more. */
+  /** Tables with at least half as many deleted rows as live ones. */
   async #wastefulTables(): Promise<readonly TableName[]> {
     return this.#database.lease(async (connection) => {
       const wasteful: TableName[] = []
@@ -236,7 +234,7 @@ async function liveRows(connection: DuckDBConnection, table: TableName): Promise
   }
 }
 
-/** Of the blocks of the database file, 0 to 1. */
+/** The share of free blocks in the database file, 0 to 1. */
 function freeShare(connection: DuckDBConnection): Promise<number> {
   return countOf(
     connection,

@@ -1,4 +1,5 @@
 /** Files on the server: sent with progress, and listed. */
+import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
 import type { UploadedFile, UploadedFiles } from './records.ts'
 import { path, request } from './request.ts'
 
@@ -12,8 +13,12 @@ interface FileSending {
   readonly content: Blob
   /** A file of that name gives way. */
   readonly replaces: boolean
+  /** Id of its document, if not its name. */
+  readonly documentId?: string
+  /** Whether a model reads its pages without text; `ask`: it is refused with the cost. */
+  readonly ocr?: OcrWish
   readonly signal: AbortSignal
-  /** Called with the bytes that were sent so far. */
+  /** Called with the bytes sent so far. */
   readonly onSent?: (sentBytes: number) => void
 }
 
@@ -22,10 +27,16 @@ interface FileSending {
  * @throws ApiError where the server refused it, or the connection was cut; what `signal` was aborted with
  */
 export async function sendFile(sending: FileSending): Promise<UploadedFiles> {
-  const { name, content, replaces, signal, onSent = () => {} } = sending
+  const { name, content, replaces, documentId = name, ocr = 'ask' } = sending
+  const { signal, onSent = () => {} } = sending
   const body = new FormData()
   body.append('file', content, name)
-  const to = `${path`/api/files/${name}`}${replaces ? '?replace=true' : ''}`
+  const said = new URLSearchParams({
+    ocr,
+    ...(replaces ? { replace: 'true' } : {}),
+    ...(documentId === name ? {} : { document_id: documentId, original_file_name: documentId }),
+  })
+  const to = `${path`/api/files/${name}`}?${said}`
   const init = { method: 'PUT', body, signal, onSent } as const
   const stored = await request<UploadedFile | UploadedFiles>(to, init)
   return 'files' in stored ? stored : { files: [stored], failed: [], skipped: 0 }
@@ -39,4 +50,9 @@ export function deleteFile(name: string): Promise<void> {
 /** Where its bytes are, as they were sent. */
 export function addressOfContent(name: string): string {
   return path`/api/files/${name}/content`
+}
+
+/** `3 of 40 pages contain no text`, where a model could read them and none is set; undefined: all was read. */
+export function withoutText({ warnings }: UploadedFile): string | undefined {
+  return warnings.find((warning) => warning.includes('OCR model'))?.split('. ', 1)[0]
 }

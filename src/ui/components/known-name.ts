@@ -1,7 +1,7 @@
 /** Knowledge bases and agents by their names, as the catalog has them. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
-import { shownProject } from './numbers.ts'
+import { shownIn, shownProject } from './numbers.ts'
 
 interface NamedPlace {
   readonly project: string
@@ -51,4 +51,17 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
 export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
   const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
   return Array.from(names, (name) => [name, shownProject(name)] as const)
+}
+
+/** The knowledge bases as choices of a field, and the one of each choice. */
+export function knowledgeBaseChoices() {
+  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
+    return knowledgeBases.map(({ name }) => ({
+      project,
+      name,
+      key: JSON.stringify([project, name]),
+    }))
+  })
+  const options = places.map(({ project, name, key }) => [key, shownIn(project, name)] as const)
+  return { places, options }
 }

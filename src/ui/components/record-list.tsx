@@ -5,12 +5,12 @@ import type { Resource } from './resource.ts'
 
 interface LoadedProps<T> {
   readonly of: Pick<Resource<T>, 'data' | 'failure' | 'reload'>
-  /** What is loaded: `the jobs`. */
+  /** What is being loaded: `the jobs`. */
   readonly what: string
   readonly children: (data: T) => ComponentChildren
 }
 
-/** A part of a view from what the server answers: a word while it loads, and why where it does not. */
+/** A part of a view that needs data: shows that it is loading, or why loading failed. */
 export function Loaded<T>({ of: { data, failure, reload }, what, children }: LoadedProps<T>) {
   return (
     <>
@@ -25,12 +25,12 @@ interface RecordListProps<T> extends LoadedProps<readonly T[]> {
   readonly empty: ComponentChildren
 }
 
-/** What is shown of records once they are loaded, or instead where there are none. */
+/** A list of loaded records, or a text if there are none. */
 export function RecordList<T>({ empty, children, ...loaded }: RecordListProps<T>) {
   return <Loaded {...loaded}>{(items) => (items.length === 0 ? empty : children(items))}</Loaded>
 }
 
-/** A part of a view with its heading, and buttons beside that. */
+/** A part of a view with its heading and buttons. */
 export function Section({ title, buttons, class: look = 'stack', children }: SectionProps) {
   const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`
   return (
@@ -77,7 +77,7 @@ export function Entry({ title, beside, children }: EntryProps) {
 
 export interface TableColumn<T> {
   readonly title: ComponentChildren
-  /** Classes of its cells. `number` is that of its head, too. */
+  /** Classes of its cells and its head. */
   readonly look?: string
   /** The label before the value if a row becomes an entry of several lines. */
   readonly label?: string
@@ -95,7 +95,6 @@ interface RecordTableProps<T> extends Omit<HTMLAttributes<HTMLElement>, 'label'>
 /** A table in a panel that scrolls by itself, also by keyboard. */
 export function RecordTable<T>(props: RecordTableProps<T>) {
   const { label, rows, columns, look = 'stacked', class: panel = 'panel flush', ...section } = props
-  const isNumber = ({ look = '' }: TableColumn<T>) => /\bnumber\b/.test(look)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
     <section {...section} class={panel} tabIndex={0} aria-label={label}>
@@ -103,7 +102,7 @@ export function RecordTable<T>(props: RecordTableProps<T>) {
         <thead>
           <tr>
             {columns.map((column, index) => (
-              <th key={index} scope="col" class={isNumber(column) ? 'number' : ''} dir="auto">
+              <th key={index} scope="col" class={column.look} dir="auto">
                 {column.title}
               </th>
             ))}

@@ -9,6 +9,13 @@ interface Notice {
   readonly id: number
   readonly kind: 'done' | 'failed'
   readonly text: string
+  /** Where it is put right. */
+  readonly way?: Way | undefined
+}
+
+interface Way {
+  readonly label: string
+  readonly href: string
 }
 
 const notices = signal<readonly Notice[]>([])
@@ -19,12 +26,12 @@ export function tellDone(text: string): void {
 }
 
 /** Shows what failed, until it is closed. */
-export function tellFailed(error: unknown): void {
-  add('failed', error instanceof Error ? error.message : String(error))
+export function tellFailed(error: unknown, way?: Way): void {
+  add('failed', error instanceof Error ? error.message : String(error), way)
 }
 
-function add(kind: Notice['kind'], text: string): void {
-  const notice = { id: (notices.value.at(-1)?.id ?? 0) + 1, kind, text }
+function add(kind: Notice['kind'], text: string, way?: Way): void {
+  const notice = { id: (notices.value.at(-1)?.id ?? 0) + 1, kind, text, way }
   notices.value = [...notices.value.slice(-3), notice]
 }
 
@@ -53,7 +60,7 @@ export function Notices() {
 }
 
 function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isHeld: boolean }) {
-  const { id, kind, text } = notice
+  const { id, kind, text, way } = notice
   useEffect(() => {
     if (kind === 'failed' || isHeld) return
     const timer = setTimeout(() => close(id), SHOWN_MS)
@@ -63,6 +70,11 @@ function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isH
     <div class={`notice ${kind}`}>
       <Icon name={kind === 'done' ? 'check' : 'warning'} />
       <span dir="auto">{text}</span>
+      {way && (
+        <a class="button small" href={way.href}>
+          {way.label}
+        </a>
+      )}
       <Button
         look="icon-only quiet"
         icon="close"

@@ -1,27 +1,16 @@
-/** Files may be dropped anywhere: the view that is open takes them, or it is asked what becomes of them. */
+/** Files can be dropped anywhere: the open view takes them, or a dialog asks what to do with them. */
 
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
-import { projects, refreshCatalog } from '../api/catalog.ts'
-import { sendFile } from '../api/files.ts'
-import { createKnowledgeBase, type KnowledgeBaseName } from '../api/knowledge-bases.ts'
-import { ApiError, path, request } from '../api/request.ts'
 import { mayUpload } from '../api/session.ts'
-import { quoted } from '../api/sql.ts'
-import { Button } from '../components/button.tsx'
-import { Dialog } from '../components/dialog.tsx'
-import { Failure, Progress } from '../components/failure.tsx'
-import { SelectField, TextField } from '../components/form/field.tsx'
-import { counted, shownBytes, shownCount, shownProject } from '../components/numbers.ts'
-import { useAction } from '../components/resource.ts'
-import { addressOf } from '../shell/addresses.ts'
+import { lazyView } from '../components/failure.tsx'
+import { shownCount } from '../components/numbers.ts'
 import { tellFailed } from '../shell/notices.tsx'
 import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-files.tsx'
-import { addUploads } from './uploads.ts'
 
-/** Files that were dropped or chosen, before it is said what becomes of them. */
+const DropTarget = lazyView(async () => (await import('./drop-target.tsx')).DropTarget)
+
+/** Dropped or chosen files waiting for the user to say what to do with them. */
 export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
 
 /** What every view has that does not say itself what happens with files. */
@@ -45,178 +34,6 @@ export function DropAnywhere() {
       )}
     </>
   )
-}
-
-const NEW = ''
-/** The sample's knowledge base is never where a person's own files go by default. */
-export const SAMPLE_NAME = 'encyclopedia'
-/** Files whose rows are a table: they can be read with SQL as they are. */
-const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
-
-interface DropTargetProps {
-  readonly files: readonly NamedFile[]
-  readonly onClose: () => void
-}
-
-/** What may become of files: tables are queried, documents are asked about, and both are added to a knowledge base. */
-function DropTarget({ files, onClose }: DropTargetProps) {
-  const { route } = useLocation()
-  const { target, fields } = useTarget()
-  const { act, failure, isBusy } = useAction()
-  const [sent, setSent] = useState<number>()
-  const areTables = files.every(({ name }) => TABLE.test(name))
-  const isTaken = failure instanceof ApiError && failure.code === 'file_exists'
-  const bytes = files.reduce((sum, { content }) => sum + content.size, 0)
-  const leave = (address: string) => {
-    onClose()
-    route(address)
-  }
-  const add = async () => {
-    const { project, name } = await target()
-    addUploads(project, name, files)
-    leave(addressOf.addDocuments(project, name))
-  }
-  const ask = async () => {
-    const place = await target()
-    addUploads(place.project, place.name, files)
-    const agent = await agentOver(place)
-    leave(addressOf.agent(agent.project, agent.name))
-  }
-  const query = async (replaces: boolean) => {
-    let first: string | undefined
-    for (const { name, content } of files) {
-      const signal = new AbortController().signal
-      const stored = await sendFile({ name, content, replaces, signal, onSent: setSent })
-      const [file] = stored.files
-      first ??= file?.sheets[0]?.table ?? file?.name
-      if (file === undefined) throw new Error(stored.failed[0]?.detail ?? 'Nothing was stored')
-    }
-    leave(addressOf.statement(`SELECT * FROM files.${quoted(first ?? '')} LIMIT 100`))
-  }
-  const button = (label: string, isFirst: boolean, work: () => Promise<void>) => (
-    <Button
-      look={isFirst ? 'primary' : ''}
-      type={isFirst ? 'submit' : 'button'}
-      label={label}
-      aria-disabled={isBusy}
-      onClick={isFirst ? undefined : () => act(work)}
-    />
-  )
-  const it = files.length === 1 ? 'it' : 'them'
-  return (
-    <Dialog title={`Add ${counted(files.length, 'file')}`} onClose={onClose} staysOnClickBeside>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void act(areTables ? () => query(false) : ask)
-        }}
-      >
-        <p class="quiet" dir="auto">
-          {files
-            .slice(0, NAMED_MAX)
-            .map(({ name }) => name)
-            .join(', ')}
-          {files.length > NAMED_MAX && ` and ${shownCount(files.length - NAMED_MAX)} more`} ·{' '}
-          {shownBytes(bytes)}
-        </p>
-        {fields}
-        {sent !== undefined && isBusy && <Progress label="Sending" done={sent} total={bytes} />}
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <Button label="Cancel" onClick={onClose} />
-          {areTables && isTaken && button(`Replace ${it}`, false, () => query(true))}
-          {button(areTables ? 'Make searchable' : 'Add', false, add)}
-          {areTables
-            ? button(`Query ${it}`, true, () => query(false))
-            : button(`Ask about ${it}`, true, ask)}
-        </div>
-      </form>
-    </Dialog>
-  )
-}
-
-const NAMED_MAX = 3
-
-/** The knowledge base that is chosen, and the fields for that; a new one is made when it is needed. */
-function useTarget() {
-  const { path } = useLocation()
-  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
-    return knowledgeBases.map(({ name }) => ({
-      project,
-      name,
-      key: JSON.stringify([project, name]),
-    }))
-  })
-  // The one that is open, or a new one; also where they are known only after the files were dropped.
-  const here = places.find(({ project, name }) => {
-    const address = addressOf.knowledgeBase(project, name)
-    return path === address || path.startsWith(`${address}/`)
-  })
-  const [picked, setPicked] = useState<string>()
-  const isKnown = projects.value !== undefined
-  const last = places.findLast(({ name }) => name !== SAMPLE_NAME)
-  const chosen = picked ?? (here ?? last)?.key ?? NEW
-  // From then on only the person changes it: not a knowledge base that is made elsewhere, nor another view.
-  useEffect(() => {
-    if (isKnown) setPicked((before) => before ?? chosen)
-  }, [isKnown])
-  const [name, setName] = useState('documents')
-  const place = places.find(({ key }) => key === chosen)
-  const target = async () => {
-    if (place !== undefined) return place
-    const made = { project: projects.value?.[0]?.name ?? DEFAULT_PROJECT, name: name.trim() }
-    await createKnowledgeBase(made.project, { name: made.name })
-    // It is there, whether the list of all can be read now or not.
-    await refreshCatalog().catch(() => {})
-    return made
-  }
-  const options = places.map(({ project, name: known, key }) => {
-    return [key, `${known} (${shownProject(project)})`] as const
-  })
-  const fields = (
-    <>
-      {(places.length > 0 || !isKnown) && (
-        <SelectField
-          label="Knowledge base"
-          value={place?.key ?? NEW}
-          onChoose={setPicked}
-          options={[...options, [NEW, 'A new one']]}
-        />
-      )}
-      {place === undefined && (
-        <TextField
-          label="Name of the new knowledge base"
-          required
-          value={name}
-          onText={(text) => {
-            setName(text)
-            setPicked(NEW)
-          }}
-        />
-      )}
-    </>
-  )
-  return { target, fields }
-}
-
-/** An agent that reads this knowledge base alone: one that is there, or a new one. */
-async function agentOver({ project, name }: KnowledgeBaseName) {
-  const reads = `${project}.${name}`
-  const agents = projects.value?.find((one) => one.name === project)?.agents ?? []
-  const known = agents.find(({ data }) => {
-    return data.knowledge_bases?.join() === reads && (data.tables ?? []).length === 0
-  })
-  const agent = { name: known?.name ?? `${name}_agent`, data: { knowledge_bases: [reads] } }
-  if (known === undefined) {
-    try {
-      await request(path`/api/projects/${project}/agents`, { method: 'POST', json: { agent } })
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'agent_exists')) throw error
-    }
-    await refreshCatalog().catch(() => {})
-  }
-  return { project, name: agent.name }
 }
 
 interface WindowDropProps {

@@ -10,7 +10,22 @@ export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
 }
 
-/** Those of all knowledge bases, for where they are not looked at. */
+/** The same for where its files are not listed: those that failed, or wait for an answer, are one click away. */
+export function SendingState({ of }: { readonly of: Sending }) {
+  const { project, knowledgeBase, files, failed } = of
+  return (
+    <>
+      {files > 0 && <SendingProgress of={of} />}
+      {failed > 0 && (
+        <a class="small bad" href={addressOf.addDocuments(project, knowledgeBase)}>
+          {counted(failed, 'file')} not added yet
+        </a>
+      )}
+    </>
+  )
+}
+
+/** Uploads of all knowledge bases, for views that show none of them. */
 export function SendingFiles() {
   const all = sendings()
   const left = unsent.value
@@ -34,10 +49,7 @@ export function SendingFiles() {
           <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
             {one.knowledgeBase}
           </a>
-          {one.files > 0 && <SendingProgress of={one} />}
-          {one.failed > 0 && (
-            <p class="small bad">{counted(one.failed, 'file')} could not be added</p>
-          )}
+          <SendingState of={one} />
         </div>
       ))}
     </section>

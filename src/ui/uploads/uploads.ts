@@ -1,22 +1,21 @@
 /**
- * Files on their way into knowledge bases. They go on when another view is opened, and by themselves after the connection
- * was cut. What has arrived of a knowledge base's files becomes one job, with which the server goes on whether this page is
- * open or not.
+ * Uploads into knowledge bases. They go on when another view is opened, and resume by themselves after a lost connection. A
+ * knowledge base's arrived files become one job, which the server continues whether this page is open or not.
  */
 import { signal } from '@preact/signals'
+import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
 import { isLost } from '../api/connection.ts'
-import { listDocuments } from '../api/documents.ts'
-import { addressOfContent, listFiles, sendFile } from '../api/files.ts'
+import { sendFile, withoutText } from '../api/files.ts'
 import { insertInBackground } from '../api/knowledge-bases.ts'
 import type { Job, UploadedFiles } from '../api/records.ts'
-import { ApiError, asError, bodyOf, requestStream } from '../api/request.ts'
+import { ApiError, asError } from '../api/request.ts'
 import { isLeaving } from '../api/session.ts'
-import { tellDone } from '../shell/notices.tsx'
+import { tellDone, tellFailed } from '../shell/notices.tsx'
 import type { NamedFile } from './picked-files.tsx'
 import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 
 const SENDING_MAX = 2
-/** Of more files than these the first are stored while the rest is sent. */
+/** With more files than this, the first are stored while the rest is being sent. */
 const JOB_FILES_MAX = 200
 /** How often something that was cut off is sent again by itself. */
 const ATTEMPTS_MAX = 4
@@ -26,25 +25,27 @@ export interface Upload extends NamedFile {
   readonly id: number
   readonly project: string
   readonly knowledgeBase: string
-  /** `arrived`: the server has the file; a job begins when the others of its knowledge base have arrived, too. */
+  /** `arrived`: the server has the file; a job starts when the knowledge base's other files have arrived, too. */
   readonly state: 'waiting' | 'sending' | 'arrived' | 'failed'
+  /** Its name on the server, where its own is another file's. */
+  readonly sentAs: string
   readonly replaces: boolean
+  /** Whether a model reads its pages without text: asked if needed. */
+  readonly ocr: OcrWish
   readonly sentBytes: number
   /** How often the connection was cut while it was sent. */
   readonly cuts: number
   /** Under which names the server has it: several of a ZIP file. Empty: it has not arrived. */
   readonly storedAs: readonly string[]
   readonly failure?: Error
-  /** It is in a ZIP file, the rest of which has arrived. */
-  readonly partOf?: ZipPart
-}
-
-interface ZipPart {
-  /** The upload of the ZIP, and its name. */
-  readonly id: number
-  readonly zipName: string
-  /** Its own name, as it is stored. */
-  readonly name: string
+  /** Set for a file of a ZIP whose other files have arrived. */
+  readonly partOf?: {
+    /** The upload of the ZIP, and its name. */
+    readonly id: number
+    readonly zipName: string
+    /** Its own name, as it is stored. */
+    readonly name: string
+  }
 }
 
 /** The files of one knowledge base, since the first of those that are still on their way. */
@@ -56,18 +57,20 @@ export interface Sending {
   readonly bytes: number
   readonly bytesSent: number
   readonly failed: number
-  /** Since it began. */
+  /** Since the start. */
   readonly ms: number
   /** The server does not answer. */
   readonly isHeld: boolean
 }
 
 export const uploads = signal<readonly Upload[]>([])
-/** The last job that files became, by which a view knows that there is a new one. */
+/** The newest upload job, which tells views that there is one. */
 export const lastUploadJob = signal<Job | undefined>(undefined)
+/** Jobs about to start with files that have arrived. */
+export const jobsToCome = signal(0)
 
 const stops = new Map<number, AbortController>()
-/** By knowledge base: what jobs have begun with already, while other files are still on their way. */
+/** By knowledge base: what jobs have already started with while other files are still being sent. */
 const begunWith = new Map<string, { files: number; bytes: number; sinceMs: number }>()
 const pause = { isOn: false }
 const ids = { last: 0 }
@@ -79,7 +82,8 @@ export function addUploads(
 ): void {
   const added = files.map((file): Upload => {
     const place = { id: nextId(), project, knowledgeBase }
-    const base = { ...file, ...place, replaces: false, cuts: 0, storedAs: [] }
+    const sending = { sentAs: file.name, replaces: false, ocr: 'ask', cuts: 0 } as const
+    const base = { ...file, ...place, ...sending, storedAs: [] }
     if (file.content.size > 0) return { ...base, state: 'waiting', sentBytes: 0 }
     return { ...base, state: 'failed', sentBytes: 0, failure: new Error('The file is empty') }
   })
@@ -106,10 +110,18 @@ function nextId(): number {
   return ids.last
 }
 
-/** Sends it again, or the ZIP that it is in; with `replaces`, files that have its name give way. */
-export function retryUpload(id: number, replaces: boolean): void {
-  const again = uploads.value.find((one) => one.id === id)
-  if (again === undefined) return
+interface Retry {
+  /** Files that have its name give way. */
+  readonly replaces?: boolean
+  /** The answer to whether a model should read it. */
+  readonly ocr?: OcrWish
+}
+
+/** Sends it again, or the ZIP that it is in. */
+export function retryUpload(id: number, { replaces = false, ocr }: Retry = {}): void {
+  const failed = uploads.value.find((one) => one.id === id)
+  if (failed === undefined) return
+  const again = ocr === undefined ? failed : { ...failed, ocr }
   const key = keyOf(again)
   if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   if (isOnServer(again))
@@ -122,7 +134,8 @@ export function retryUpload(id: number, replaces: boolean): void {
 function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean): void {
   const { id, zipName: name } = partOf ?? { id: upload.id, zipName: upload.name }
   const others = uploads.value.filter((one) => one.id !== upload.id && one.id !== id)
-  const next: Upload = { ...upload, id, name, replaces, state: 'waiting', ...NOT_SENT }
+  const sentAs = partOf === undefined ? upload.sentAs : name
+  const next: Upload = { ...upload, id, name, sentAs, replaces, state: 'waiting', ...NOT_SENT }
   uploads.value = [...withoutParts(others, id), next]
 }
 
@@ -140,38 +153,18 @@ function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] 
 /** Takes the file that has its name on the server already, as it is. */
 export function takeStored(id: number): void {
   change(id, ({ failure: _, ...upload }) => {
-    const storedAs = [upload.partOf?.name ?? upload.name]
+    const storedAs = [upload.partOf?.name ?? upload.sentAs]
     return { ...upload, state: 'arrived', storedAs }
   })
   goOn()
 }
 
-/** Takes it off the list, and stops it where it is being sent. */
+/** Takes it off the list, and aborts it if it is being sent. */
 export function forgetUpload(id: number): void {
   forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
   stops.get(id)?.abort(new DOMException('Stopped', 'AbortError'))
   goOn()
-}
-
-export function isNameTaken({ failure }: Upload): boolean {
-  return isTaken(failure)
-}
-
-/** Whether the server's file of the same name can be used instead: for a ZIP file its content is unknown. */
-export function mayTakeStored(upload: Upload): boolean {
-  return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
-}
-
-/** What is wrong with the file itself, its name, its kind or its size. */
-const REFUSED: readonly number[] = [400, 413, 415, 422]
-
-/** Whether it may go better the next time: not where the file itself is what is wrong. */
-export function mayRetry(upload: Upload): boolean {
-  const { failure, content, partOf, storedAs } = upload
-  if (isNameTaken(upload) || storedAs.length > 0) return true
-  if (content.size === 0 || partOf !== undefined) return false
-  return !(failure instanceof ApiError && REFUSED.includes(failure.status))
 }
 
 /** One for each knowledge base that files are on their way to, or were refused of. */
@@ -199,7 +192,7 @@ export function sendings(): readonly Sending[] {
   })
 }
 
-/** What the body of a request holds beside the file counts for nothing. */
+/** Does not count what the request body holds besides the file. */
 function sentOf({ state, sentBytes, content }: Upload): number {
   return state === 'arrived' ? content.size : Math.min(sentBytes, content.size)
 }
@@ -244,71 +237,71 @@ isLost.subscribe((isAway) => {
 })
 
 async function send(upload: Upload): Promise<void> {
-  const { id, name, content, replaces } = upload
+  const { id, name, sentAs, content, replaces, ocr } = upload
   const stop = new AbortController()
   stops.set(id, stop)
   change(id, (before) => ({ ...before, state: 'sending' }))
   try {
+    if (!replaces && (await isKnown(upload, false))) return
     const { files, failed: left } = await sendFile({
-      name,
-      content,
-      replaces,
+      ...{ name: sentAs, documentId: name, content, replaces, ocr },
       signal: stop.signal,
       onSent: (bytes) => change(id, (before) => ({ ...before, sentBytes: bytes })),
     })
     if (uploads.value.some((one) => one.id === id)) addParts(upload, left)
+    for (const found of files.flatMap((file) => withoutText(file) ?? [])) {
+      tellFailed(`${name}: ${found}`, OCR_HELP)
+    }
     const storedAs = files.map((file) => file.name)
     // Where it has to be sent once more, it takes the place of what it has itself stored.
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
-    if (isTaken(error) && (await isSame(upload))) await useStored(upload)
-    else {
-      const failure = (await isThere(content)) ? error : new Error(CHANGED)
-      change(id, (before) => failed(before, failure, 'waiting'))
-      if (!isCut(failure)) forgetUnsent([id])
+    if (isTaken(error) && (await isKnown(upload, true))) return
+    const free = isTaken(error) ? await (await copies()).freeName(upload) : undefined
+    if (free?.isAsked === false) {
+      // Replaces a copy it left behind itself.
+      const own = { sentAs: free.name, replaces: free.name === sentAs, state: 'waiting' } as const
+      change(id, (before) => ({ ...before, ...own }))
+      return
     }
+    const failure = (await isThere(content)) ? error : new Error(CHANGED)
+    const named = { sentAs: free?.name ?? sentAs }
+    change(id, (before) => ({ ...failed(before, failure, 'waiting'), ...named }))
+    if (!isCut(failure)) forgetUnsent([id])
   } finally {
     stops.delete(id)
     goOn()
   }
 }
 
+/** Not part of what the page loads first. */
+const copies = () => import('./stored-copies.ts')
+
 function isTaken(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'file_exists'
 }
 
-/** Larger ones are not read back to compare them. */
-const COMPARED_BYTES_MAX = 100_000_000
-
-/** Whether the server has this file already, byte for byte. */
-async function isSame({ name, content }: Upload): Promise<boolean> {
-  try {
-    const files = await listFiles()
-    const stored = files.find((one) => one.name === name || one.original_file_name === name)
-    if (stored?.size_bytes !== content.size || content.size > COMPARED_BYTES_MAX) return false
-    const answer = await requestStream(addressOfContent(stored.name))
-    const theirs = new Uint8Array(await bodyOf(answer, () => answer.arrayBuffer()))
-    const mine = new Uint8Array(await content.arrayBuffer())
-    return theirs.length === mine.length && theirs.every((byte, index) => byte === mine[index])
-  } catch {
-    return false
-  }
-}
-
-/** Nothing is read again that the knowledge base holds as it is. */
-async function useStored({ id, name, project, knowledgeBase }: Upload): Promise<void> {
-  const part = { limit: 1, filters: { id: name } }
-  const known = await listDocuments({ project, name: knowledgeBase }, part).catch(() => undefined)
-  if (known?.items.length === 1) {
-    tellDone(`${name} is in ${knowledgeBase} already, unchanged`)
+/** Whether it need not be sent: then its copy is taken. */
+async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boolean> {
+  const copy = await (await copies()).knownCopy(upload, isFresh)
+  if (copy === undefined) return false
+  if (copy.kind === 'document') {
+    const as = copy.id === upload.name ? 'unchanged' : `as ${copy.id}`
+    tellDone(`${upload.name} is in ${upload.knowledgeBase} already, ${as}`)
     forgetUpload(id)
-  } else takeStored(id)
+  } else change(id, (before) => ({ ...before, state: 'arrived', storedAs: [copy.name] }))
+  return true
 }
+
+/** How to set the model that reads scans. */
+export const OCR_HELP = { label: 'Set an OCR model', href: '/docs/formats#scanned-pages' }
 
 /** What could not be stored of a ZIP file is listed by itself. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {
   const parts = left.map(({ name, code, detail }): Upload => {
-    const failure = code === 'file_exists' ? nameTaken(detail) : new Error(detail)
+    // The server's codes are those of its errors.
+    const known = code as ApiError['code']
+    const failure = new ApiError({ code: known, status: 400, title: 'Not stored', message: detail })
     const shown = { id: nextId(), name: `${upload.name} › ${name}` }
     const partOf = { id: upload.id, zipName: upload.name, name }
     return { ...upload, ...shown, partOf, state: 'failed', failure }
@@ -316,13 +309,9 @@ function addParts(upload: Upload, left: UploadedFiles['failed']): void {
   uploads.value = [...withoutParts(uploads.value, upload.id), ...parts]
 }
 
-function nameTaken(message: string): ApiError {
-  return new ApiError({ code: 'file_exists', status: 400, title: 'Its name is taken', message })
-}
-
 const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'
 
-/** A file that was changed meanwhile can no longer be read, which looks as if the connection was cut. */
+/** A file changed meanwhile can no longer be read, which looks like a lost connection. */
 async function isThere(content: File): Promise<boolean> {
   return await content
     .slice(0, 1)
@@ -337,7 +326,7 @@ function isCut(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'unreachable'
 }
 
-/** What was cut off goes back to `before`, to be tried again by itself, as often as that is worth it. */
+/** After a lost connection, goes back to `before` to be retried, a limited number of times. */
 function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): Upload {
   const failure = asError(error)
   if (!isCut(failure) || upload.cuts + 1 >= ATTEMPTS_MAX)
@@ -346,7 +335,7 @@ function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): 
   return { ...upload, state: before, cuts: upload.cuts + 1 }
 }
 
-/** Arrived files of each knowledge base of which no other is still on its way, or of which there are enough for a job. */
+/** Arrived files per knowledge base, if no other file is still being sent or enough have arrived for a job. */
 function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] {
   return [...Map.groupBy(all, keyOf).values()].flatMap((group) => {
     const arrived = group.filter(({ state }) => state === 'arrived')
@@ -355,7 +344,7 @@ function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] 
   })
 }
 
-/** Files that a job has begun with are its own from then on. */
+/** From here the files belong to the job. */
 async function begin(arrived: readonly Upload[]): Promise<void> {
   const [first] = arrived
   if (first === undefined) return
@@ -366,6 +355,7 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
     count.bytes += arrived.reduce((sum, { content }) => sum + content.size, 0)
   }
   uploads.value = uploads.value.filter(({ id }) => !begun.has(id))
+  jobsToCome.value += 1
   try {
     const files = arrived.flatMap(({ storedAs }) => storedAs)
     lastUploadJob.value = await insertInBackground(first.project, first.knowledgeBase, { files })
@@ -373,6 +363,8 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
   } catch (error) {
     beginCount(keyOf(first))
     uploads.value = [...uploads.value, ...arrived.map((upload) => failed(upload, error, 'arrived'))]
+  } finally {
+    jobsToCome.value -= 1
   }
 }
 

@@ -5,9 +5,10 @@ import {
   modelPrices,
   nonEmptyText,
   oneOf,
-  optionalText,
   optionalUrl,
+  providerKey,
   setting,
+  textSetting,
   truth,
 } from './setting-values.ts'
 
@@ -56,101 +57,49 @@ export const AGENT_SETTINGS = {
     help: 'Default provider of agents: builtin, openai, anthropic, or a short name such as ollama',
     parse: oneOf('builtin', 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
-  chatModel: setting('EIDER_CHAT_MODEL', {
-    default: '',
+  chatModel: textSetting('EIDER_CHAT_MODEL', {
     help: 'Default model of agents; required unless the provider is builtin',
-    parse: optionalText,
   }),
   chatBaseUrl: setting('EIDER_CHAT_BASE_URL', {
-    default: '',
     help: 'Base URL of that provider, for example of Ollama on another machine',
     parse: optionalUrl,
   }),
-  chatApiKey: setting('EIDER_CHAT_API_KEY', {
+  chatApiKey: textSetting('EIDER_CHAT_API_KEY', {
     isSecret: true,
-    default: '',
     help: 'API key for that address, unless a model has its own api_key',
-    parse: optionalText,
   }),
   ocrProvider: setting('EIDER_OCR_PROVIDER', {
     default: 'openai',
     help: 'Provider of the model that reads scanned pages and pictures: openai, anthropic, or a short name such as ollama',
     parse: oneOf('openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
-  ocrModel: setting('EIDER_OCR_MODEL', {
-    default: '',
+  ocrModel: textSetting('EIDER_OCR_MODEL', {
     help: 'Vision model that reads scanned pages and pictures; not set: they stay without text',
-    parse: optionalText,
   }),
   ocrBaseUrl: setting('EIDER_OCR_BASE_URL', {
-    default: '',
     help: "Base URL of that model's server, if not the provider's own",
     parse: optionalUrl,
   }),
-  ocrApiKey: setting('EIDER_OCR_API_KEY', {
+  ocrApiKey: textSetting('EIDER_OCR_API_KEY', {
     isSecret: true,
-    default: '',
     help: "API key for that model, if not the provider's own",
-    parse: optionalText,
   }),
-  openaiApiKey: setting('OPENAI_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the openai provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  openaiApiKey: providerKey('OPENAI_API_KEY', 'openai'),
   openaiBaseUrl: setting('OPENAI_BASE_URL', {
-    default: '',
     help: 'Base URL of the openai provider or of a compatible server',
     parse: optionalUrl,
   }),
-  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the anthropic provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  anthropicApiKey: providerKey('ANTHROPIC_API_KEY', 'anthropic'),
   anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
-    default: '',
     help: 'Base URL of the anthropic provider',
     parse: optionalUrl,
   }),
-  geminiApiKey: setting('GEMINI_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider gemini, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  mistralApiKey: setting('MISTRAL_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider mistral, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  groqApiKey: setting('GROQ_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider groq, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  deepseekApiKey: setting('DEEPSEEK_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider deepseek, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  openrouterApiKey: setting('OPENROUTER_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider openrouter, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  togetherApiKey: setting('TOGETHER_API_KEY', {
-    isSecret: true,
-    default: '',
-    help: 'API key of the provider together, unless a model has its own api_key',
-    parse: optionalText,
-  }),
+  geminiApiKey: providerKey('GEMINI_API_KEY', 'gemini'),
+  mistralApiKey: providerKey('MISTRAL_API_KEY', 'mistral'),
+  groqApiKey: providerKey('GROQ_API_KEY', 'groq'),
+  deepseekApiKey: providerKey('DEEPSEEK_API_KEY', 'deepseek'),
+  openrouterApiKey: providerKey('OPENROUTER_API_KEY', 'openrouter'),
+  togetherApiKey: providerKey('TOGETHER_API_KEY', 'together'),
   traces: setting('EIDER_TRACES', {
     default: '1',
     help: '0: do not store runs of agents',
@@ -177,23 +126,19 @@ export const AGENT_SETTINGS = {
     parse: integer(1, 100_000),
   }),
   otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
-    default: '',
     help: "Address of an OpenTelemetry collector for each run's spans, OTLP over HTTP; /v1/traces is added",
     parse: optionalUrl,
   }),
   otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    default: '',
     help: 'The same address for traces only; nothing is added',
     parse: optionalUrl,
   }),
   otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {
-    default: '',
     help: 'Format of spans: http/json, or http/protobuf (default)',
     parse: (text) => oneOf('http/protobuf', 'http/json')(text || 'http/protobuf'),
   }),
   otlpHeaders: setting('OTEL_EXPORTER_OTLP_HEADERS', {
     isSecret: true,
-    default: '',
     help: 'Headers for the collector, as name=value,name=value, with URL-encoded values',
     parse: headerList,
   }),
@@ -208,7 +153,6 @@ export const AGENT_SETTINGS = {
     parse: (text) => /^(true|1|span_only|span_and_event)$/i.test(text),
   }),
   modelPrices: setting('EIDER_MODEL_PRICES', {
-    default: '',
     help: 'Prices of a million tokens, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
     parse: modelPrices,
   }),

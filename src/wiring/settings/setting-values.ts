@@ -28,10 +28,6 @@ export function truth(text: string): boolean {
   throw new BadValue('expected 1 or 0')
 }
 
-export function optionalText(text: string): string | undefined {
-  return text === '' ? undefined : text
-}
-
 export function optionalPort(text: string): number | undefined {
   return text === '' ? undefined : integer(0, 65_535)(text)
 }
@@ -100,16 +96,13 @@ function decodedHeader(text: string): string | undefined {
   }
 }
 
-/** The prices of a million tokens for the models that match the pattern. */
-export interface PriceLine {
+/** A JSON object by patterns of models, or the path of a file with one. */
+export function modelPrices(text: string): readonly {
   readonly pattern: string
   readonly input: number
   readonly output: number
   readonly cached: number
-}
-
-/** A JSON object by patterns of models, or the path of a file with one. */
-export function modelPrices(text: string): readonly PriceLine[] {
+}[] {
   if (text === '') return []
   const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
   return Object.entries(table).map(([pattern, price]) => {
@@ -152,9 +145,26 @@ export interface Setting<T> {
   parse(text: string): T
 }
 
+interface SettingInit {
+  /** Without it the setting is not set. */
+  readonly default?: string
+  readonly help: string
+  readonly isSecret?: boolean
+}
+
 export function setting<T>(
   name: string,
-  init: Pick<Setting<T>, 'default' | 'help' | 'parse'> & { readonly isSecret?: boolean },
+  init: SettingInit & Pick<Setting<T>, 'parse'>,
 ): Setting<T> {
-  return { name, isSecret: false, ...init }
+  return { name, default: '', isSecret: false, ...init }
+}
+
+/** Of a text that may be left unset. */
+export function textSetting(name: string, init: SettingInit): Setting<string | undefined> {
+  return setting(name, { ...init, parse: (text) => (text === '' ? undefined : text) })
+}
+
+export function providerKey(name: string, provider: string): Setting<string | undefined> {
+  const help = `API key of the provider ${provider}, unless a model has its own api_key`
+  return textSetting(name, { isSecret: true, help })
 }

@@ -15,9 +15,9 @@ import {
   oneOf,
   optionalPort,
   optionalSchedule,
-  optionalText,
   type Setting,
   setting,
+  textSetting,
   truth,
 } from './setting-values.ts'
 
@@ -35,32 +35,24 @@ export const SETTINGS = {
     parse: integer(0, 65_535),
   }),
   pgPort: setting('EIDER_PG_PORT', {
-    default: '',
     help: 'Port of the PostgreSQL protocol, for psql, BI tools and drivers, 47335 for example; not set: off',
     parse: optionalPort,
   }),
-  pgTlsCert: setting('EIDER_PG_TLS_CERT', {
-    default: '',
+  pgTlsCert: textSetting('EIDER_PG_TLS_CERT', {
     help: 'PEM file with the certificate of the PostgreSQL port; requires EIDER_PG_TLS_KEY',
-    parse: optionalText,
   }),
-  pgTlsKey: setting('EIDER_PG_TLS_KEY', {
-    default: '',
+  pgTlsKey: textSetting('EIDER_PG_TLS_KEY', {
     help: 'PEM file with the private key of that certificate',
-    parse: optionalText,
   }),
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
     help: 'Folder for all stored data',
     parse: nonEmptyText,
   }),
-  backupDirectory: setting('EIDER_BACKUP_DIR', {
-    default: '',
+  backupDirectory: textSetting('EIDER_BACKUP_DIR', {
     help: 'Folder of the backups; not set: backups in the data folder',
-    parse: optionalText,
   }),
   backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
-    default: '',
     help: "Schedule of automatic backups, as a cron expression in the machine's time zone: 0 3 * * *",
     parse: optionalSchedule,
   }),
@@ -74,16 +66,12 @@ export const SETTINGS = {
     help: 'Number of backups of this data folder to keep; each new one removes older ones beyond that',
     parse: integer(1, 100_000),
   }),
-  username: setting('EIDER_USERNAME', {
-    default: '',
+  username: textSetting('EIDER_USERNAME', {
     help: 'Username of the login; requires EIDER_PASSWORD',
-    parse: optionalText,
   }),
-  password: setting('EIDER_PASSWORD', {
+  password: textSetting('EIDER_PASSWORD', {
     isSecret: true,
-    default: '',
     help: 'Password of the login; requires EIDER_USERNAME',
-    parse: optionalText,
   }),
   allowOpen: setting('EIDER_ALLOW_OPEN', {
     default: '0',
@@ -96,22 +84,17 @@ export const SETTINGS = {
     parse: integer(1, 3650 * DAY_SECONDS),
   }),
   crawlAllow: setting('EIDER_CRAWL_ALLOW', {
-    default: '',
     help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
     parse: list,
   }),
   networkAllow: setting('EIDER_NETWORK_ALLOW', {
-    default: '',
     help: 'Private hosts, addresses and CIDR blocks for models and data sources, separated by commas; not needed on loopback without a login',
     parse: list,
   }),
-  sourcesDirectory: setting('EIDER_SOURCES_DIR', {
-    default: '',
+  sourcesDirectory: textSetting('EIDER_SOURCES_DIR', {
     help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none',
-    parse: optionalText,
   }),
   folders: setting('EIDER_FOLDERS_DIR', {
-    default: '',
     help: 'Folders that knowledge bases may sync with, including subfolders, separated by commas',
     parse: list,
   }),
@@ -346,52 +329,4 @@ function refuseContradictions(settings: Settings): void {
   if (settings.chatProvider !== 'builtin' && settings.chatModel === undefined) {
     throw refuse(`EIDER_CHAT_PROVIDER=${settings.chatProvider} needs EIDER_CHAT_MODEL`)
   }
-}
-
-/** Every setting as it is, for admins; secrets are left out. */
-export function shownSettings(settings: Settings) {
-  return Object.entries(SETTINGS).map(([key, one]) => {
-    // The keys of both are the same.
-    const text = settingText(settings[key as keyof Settings], one.default)
-    const isSet = text !== ''
-    return {
-      name: one.name,
-      value: isSet && !one.isSecret ? withoutPassword(text) : null,
-      default: usualText(one),
-      meaning: one.help,
-      ...{ isSecret: one.isSecret, isSet },
-    }
-  })
-}
-
-/** Written like a value if unset: a size of 0 is `0MB` in both. */
-function usualText(one: Setting<unknown>): string | null {
-  const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
-  return text === '' ? null : text
-}
-
-/** @param usual the default, which says whether it is written `true` or `1` */
-function settingText(value: unknown, usual: string): string {
-  if (value === undefined) return ''
-  if (typeof value === 'boolean') return usual === 'false' ? String(value) : value ? '1' : '0'
-  if (typeof value !== 'object') return String(value)
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
-    return value.join(',')
-  }
-  const isEmpty = value === null || Object.keys(value).length === 0
-  return isEmpty ? '' : JSON.stringify(value)
-}
-
-/** An address may contain a login, and a key in its query string. */
-function withoutPassword(text: string): string {
-  return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
-}
-
-/** Every setting with its default, for `--help`. */
-export function settingsHelp(): string {
-  const rows = Object.values(SETTINGS).map((one) => {
-    const shown = one.default === '' ? 'not set' : one.default
-    return `  ${one.name.padEnd(28)} ${one.help} (${shown})`
-  })
-  return rows.join('\n')
 }

@@ -59,6 +59,8 @@ test('a chat with its own tools offered, streamed, with the count of tokens', as
   expect(text).toContain('South Africa')
   expect(text).toContain('"type":"url_citation"')
   expect(text).toContain('"reasoning_content"')
+  // The built-in model counts, too.
+  expect(text).toMatch(/"usage":\{"prompt_tokens":[1-9]\d*,"completion_tokens":[1-9]/)
   expect(text).toEndWith('data: [DONE]\n\n')
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { SETTINGS } from '../../../src/wiring/settings/settings.ts'
 import { failingStart, startServer, untilRunning, withFolder } from './server-process.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
@@ -69,9 +70,39 @@ describe('start', () => {
         option,
       ])
     }
-    expect(run('--help').stdout.toString()).toContain('EIDER_QUERY_MS')
+    const help = run('--help').stdout.toString()
+    expect(run('-h').stdout.toString()).toBe(help)
+    const listed = [...help.matchAll(/^ {2}([A-Z]\w+) /gm)].map(([, name]) => name)
+    const names = Object.values(SETTINGS).map(({ name }) => name)
+    expect(listed.toSorted()).toEqual(names.toSorted())
+    // Those that most people set come first, the others in groups.
+    expect(help).toMatch(/\nFirst:\n {2}EIDER_PORT .*\n {2}EIDER_HOST (.*\n){9}\nNetwork:\n/)
     expect(run('--version').stdout.toString().trim()).toBe(packageJson.version)
     expect(run('--nope').exitCode).toBe(2)
+  })
+
+  const script = Bun.which('script')
+  const onTerminal = script === null || process.platform !== 'linux' ? test.skip : test
+  onTerminal('npm start on a terminal writes a log for people', async () => {
+    await withFolder(async (folder) => {
+      const child = Bun.spawn([script ?? '', '-qefc', 'npm start', '/dev/null'], {
+        cwd: join(import.meta.dir, '../../..'),
+        env: { ...process.env, EIDER_PORT: '0', EIDER_DATA_DIR: folder },
+        stdin: 'ignore',
+        stdout: 'pipe',
+      })
+      let output = ''
+      for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
+        output += piece
+        const [, address] = /is ready at (http:\S+?),/.exec(output) ?? []
+        if (address !== undefined && !output.includes('GET')) await fetch(`${address}/healthz`)
+        if (/GET \/healthz/.test(output)) break
+      }
+      child.kill()
+      await child.exited
+      expect(output).toMatch(/\d\d:\d\d:\d\d\S* GET \/healthz \S*200/)
+      expect(output).not.toContain('{"level"')
+    })
   })
 
   test('without a thread pool in the environment it runs itself again with one', async () => {

@@ -17,15 +17,13 @@ export interface Credentials {
   readonly password: string
 }
 
-export interface LoginSettings {
-  /** The login is on when both are set. */
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  readonly tokenTtlSeconds: number
-}
-
 export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
-  readonly settings: LoginSettings & KeyAccessDeps['settings']
+  readonly settings: {
+    /** The login is on when both are set. */
+    readonly username?: string | undefined
+    readonly password?: string | undefined
+    readonly tokenTtlSeconds: number
+  } & KeyAccessDeps['settings']
   readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
   /** Tokens that were logged out before they expired. They outlive the process. */
   readonly revokedTokens: {

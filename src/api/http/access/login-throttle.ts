@@ -11,13 +11,6 @@ export interface LoginThrottleDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Who tries to log in, and under which name. */
-export interface LoginAttempt {
-  /** The client's network address. */
-  readonly address: string
-  readonly username: string
-}
-
 const FIRST_DELAY_MS = 250
 /** For a name that few clients guess at. */
 const DELAY_MS_MAX = 1_000
@@ -33,7 +26,7 @@ const QUIET_MS = 15 * MINUTE_MS
  */
 const UNDER_WAY_MAX = 64
 /** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
-const WAITING_MAX = 1_000
+const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
 const NAMES_MAX = 10_000
 
@@ -70,10 +63,15 @@ export class LoginThrottle {
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(
-    { address, username }: LoginAttempt,
+    given: {
+      /** The client's network address. */
+      readonly address: string
+      readonly username: string
+    },
     check: () => Promise<T | undefined>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
+    const { address, username } = given
     const startMs = this.#deps.now()
     const nameKey = createHash('sha256').update(username).digest('base64')
     const clientKey = `${clientBlock(address)} ${nameKey}`
@@ -90,7 +88,7 @@ export class LoginThrottle {
       return found
     }
     const now = this.#deps.now()
-    const name = recent(this.#names.get(nameKey), now) ?? { ...NONE }
+    const name = recent(this.#names.get(nameKey), now) ?? { ...NO_FAILURES }
     const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
     noted(client, now)
     this.#names.set(nameKey, noted(name, now))
@@ -100,7 +98,7 @@ export class LoginThrottle {
   }
 
   async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#waitingCount >= WAITING_MAX) return
+    if (this.#waitingCount >= LOGINS_WAITING_MAX) return
     this.#waitingCount += 1
     try {
       await this.#deps.sleep(delayMs, signal)
@@ -114,7 +112,7 @@ function newClient(nowMs: number): ClientAttempts {
   return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
 }
 
-const NONE: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
+const NO_FAILURES: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
 
 function recent<T extends WrongAttempts>(attempts: T | undefined, nowMs: number): T | undefined {
   return attempts !== undefined && nowMs - attempts.lastMs <= QUIET_MS ? attempts : undefined

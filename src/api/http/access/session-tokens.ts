@@ -14,14 +14,6 @@ interface TokenUser {
   readonly mark: string
 }
 
-interface Claims {
-  readonly tokenId: string
-  /** Seconds since 1970. */
-  readonly issued: number
-  readonly expires: number
-  readonly user?: TokenUser
-}
-
 /** Tokens whose signature was checked, which is the most that a request of a login costs. */
 const CHECKED_MAX = 10_000
 
@@ -48,7 +40,14 @@ export class SessionTokens {
     this.#users = tokenSigner(keyOf('users'))
   }
 
-  sign({ tokenId, issued, expires, user }: Claims): Promise<string> {
+  sign(given: {
+    readonly tokenId: string
+    /** Seconds since 1970. */
+    readonly issued: number
+    readonly expires: number
+    readonly user?: TokenUser
+  }): Promise<string> {
+    const { tokenId, issued, expires, user } = given
     const claims = { jti: tokenId, iat: issued, exp: expires }
     if (user === undefined) return this.#first.sign(claims)
     return this.#users.sign({ ...claims, sub: `${user.id}.${user.mark}` })
@@ -90,12 +89,6 @@ function hasSubject(token: string): boolean {
   }
 }
 
-interface TokenClaims {
-  readonly jti?: string
-  readonly exp?: number
-  readonly sub?: string
-}
-
 interface TokenSigner {
   /** @param claims times in seconds since 1970 */
   sign(claims: {
@@ -104,7 +97,10 @@ interface TokenSigner {
     readonly exp: number
     readonly sub?: string
   }): Promise<string>
-  verify(token: string, nowMs: number): Promise<TokenClaims | undefined>
+  verify(
+    token: string,
+    nowMs: number,
+  ): Promise<{ readonly jti?: string; readonly exp?: number; readonly sub?: string } | undefined>
 }
 
 /** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */

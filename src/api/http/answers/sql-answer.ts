@@ -51,12 +51,6 @@ export function acceptedFormat(accept: string | null): AnswerFormat {
   return accept.includes(ARROW) ? 'arrow' : 'json'
 }
 
-export interface WantedAnswer {
-  readonly format: AnswerFormat
-  /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
-  readonly tellsFailure: boolean
-}
-
 /**
  * A statement that fails is answered with 200 and `type` error: clients look there. Who asked for rows in a format that
  * has no place for that gets a problem, as from every other route.
@@ -65,8 +59,13 @@ export async function statementAnswer(
   context: RouteContext,
   request: Request,
   statement: QueryRequest,
-  { format, tellsFailure }: WantedAnswer,
+  given: {
+    readonly format: AnswerFormat
+    /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
+    readonly tellsFailure: boolean
+  },
 ): Promise<Response> {
+  const { format, tellsFailure } = given
   const scope = context.scopeOf(request)
   const onFailure = logStreamFailure(context, scope)
   try {
@@ -179,7 +178,7 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
     // In this order: a format may learn from its head what rows are written with.
     const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
-    const text = `${head}${rows}${format.tail(endOf(result), null)}`
+    const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
   }
   const { contentType, encoding } = format
@@ -193,14 +192,14 @@ async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Respons
   const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
   const headers = { 'content-type': format.contentType }
   if (second.done === true) {
-    return new Response(`${start}${format.tail(endOf(result), null)}`, { headers })
+    return new Response(`${start}${format.tail(endOfRows(result), null)}`, { headers })
   }
   const rest = restOf(batches, second.value, { ...init, result })
   const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
   return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
 }
 
-function endOf({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
+function endOfRows({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
   return { context, warnings }
 }
 
@@ -224,10 +223,10 @@ async function* restOf(
   try {
     yield format.rows(second, false)
     for await (const batch of batches) yield format.rows(batch, false)
-    tail = format.tail(endOf(result), null)
+    tail = format.tail(endOfRows(result), null)
   } catch (error) {
     onFailure(error)
-    tail = format.tail(endOf(result), toAppError(error))
+    tail = format.tail(endOfRows(result), toAppError(error))
   } finally {
     await batches.return(undefined)
   }

@@ -159,7 +159,7 @@ function shapeError(error: WrongValue, method: string): AppError {
   const keys = wrong.path.split('/').slice(1).map(unescaped)
   const [field] = keys
   if (field === undefined) {
-    const found = kindOf(wrong.value)
+    const found = kindOfValue(wrong.value)
     return new AppError('invalid_request', `The body must be a JSON object, not ${found}`)
   }
   if (wrong.message === UNEXPECTED) {
@@ -180,7 +180,7 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOf(wrong.value)
+  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
@@ -237,7 +237,7 @@ function fieldName(keys: readonly string[]): string {
   return parts.join('').slice(0, 200)
 }
 
-function kindOf(value: unknown): string {
+function kindOfValue(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'boolean') return String(value)

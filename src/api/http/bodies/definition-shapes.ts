@@ -24,7 +24,7 @@ const SIZES = {
   chunk_overlap: maybe(t.Integer({ minimum: 0 })),
 }
 const FLAG = maybe(t.Boolean())
-const LIST = maybe(TEXTS)
+const TEXT_LIST = maybe(TEXTS)
 const COUNTED = maybe(t.Integer({ minimum: 0 }))
 
 export const PREPROCESSING = t.Object(
@@ -41,7 +41,7 @@ export const PREPROCESSING = t.Object(
       ]),
     ),
     auto_config: maybe(t.Object(SIZES)),
-    text_chunking_config: maybe(t.Object({ ...SIZES, separators: LIST })),
+    text_chunking_config: maybe(t.Object({ ...SIZES, separators: TEXT_LIST })),
     markdown_chunking_config: maybe(t.Object(SIZES)),
     code_chunking_config: maybe(t.Object({ chunk_size: SIZES.chunk_size })),
     sentence_chunking_config: maybe(
@@ -56,9 +56,9 @@ export const PREPROCESSING = t.Object(
         flatten_nested: FLAG,
         include_metadata: FLAG,
         chunk_by_object: FLAG,
-        exclude_fields: LIST,
-        include_fields: LIST,
-        metadata_fields: LIST,
+        exclude_fields: TEXT_LIST,
+        include_fields: TEXT_LIST,
+        metadata_fields: TEXT_LIST,
         extract_all_primitives: FLAG,
         nested_delimiter: TEXT,
         content_column: TEXT,

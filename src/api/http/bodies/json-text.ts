@@ -1,7 +1,7 @@
 /** JSON text to values, large ones in pieces, so that other requests are answered in between. */
 import { AppError } from '../../../core/errors.ts'
+import { jsonMistake } from '../../../core/json-mistake.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
-import { type JsonMistake, jsonMistake } from './json-mistake.ts'
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */
 const DEPTH_MAX = 200
@@ -28,41 +28,24 @@ const STEPS_PER_LOOK = 16_384
  */
 export async function parseJson(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
   const slice = new TimeSlice(SLICE_MS)
+  const giveWay = () => slice.yieldIfSpent(signal)
   try {
-    const large = await largeParts(bytes, slice, signal)
-    return await new PieceReader(bytes, large, () => slice.yieldIfSpent(signal)).read()
+    return await new PieceReader(bytes, giveWay).read()
   } catch (error) {
     if (!(error instanceof NotJson)) throw error
-    throw notJsonError(await jsonMistake(bytes, slice, signal), error)
+    const place = (await jsonMistake({ bytes, whole: 'body' }, giveWay)) ?? 'it does not parse'
+    throw new AppError('invalid_json', `The body is not valid JSON: ${place}`, { cause: error })
   }
-}
-
-function tooDeep(): AppError {
-  return new AppError('invalid_json', `The JSON is nested more than ${DEPTH_MAX} levels deep`)
 }
 
 /** The text does not parse. */
 class NotJson extends Error {}
 
-function notJson(cause?: unknown): NotJson {
-  return new NotJson('not JSON', { cause })
-}
-
-function notJsonError(mistake: JsonMistake | null, cause: unknown): AppError {
-  const what = 'The body is not valid JSON'
-  if (mistake === null) {
-    return new AppError('invalid_json', `${what}: it does not parse`, { cause })
-  }
-  const { line, column, expected, found } = mistake
-  const place = `line ${line}, column ${column}: expected ${expected}, found ${found}`
-  return new AppError('invalid_json', `${what}: ${place}`, { cause })
-}
-
 function tooMany(what: string): AppError {
   return new AppError('body_too_large', `The JSON has more than ${what}, the limit`)
 }
 
-function textOf(bytes: Uint8Array, start: number, end: number): string {
+function decodedText(bytes: Uint8Array, start: number, end: number): string {
   try {
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: start > 0 })
     return decoder.decode(bytes.subarray(start, end))
@@ -79,7 +62,7 @@ function parsePiece(text: string): unknown {
   try {
     return JSON.parse(/\d{16}/.test(text) ? withExactIntegers(text) : text)
   } catch (cause) {
-    throw notJson(cause)
+    throw new NotJson('not JSON', { cause })
   }
 }
 
@@ -132,51 +115,12 @@ function endOfText(json: string, from: number): number {
 
 const QUOTE = 0x22
 const COMMA = 0x2c
-const COLON = 0x3a
 const BACKSLASH = 0x5c
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
-
-/**
- * The start of each string, list and object longer than one piece → its end.
- * @throws AppError `invalid_json` for too many levels, `body_too_large` for too many values
- */
-async function largeParts(
-  bytes: Uint8Array,
-  slice: TimeSlice,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<number, number>> {
-  const large = new Map<number, number>()
-  const open: number[] = []
-  let [values, containers, steps] = [0, 0, 0]
-  const note = (start: number, end: number) => {
-    if (end - start > PIECE_BYTES) large.set(start, end)
-  }
-  for (let at = 0; at < bytes.length; at += 1) {
-    steps += 1
-    if (steps % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
-    const byte = bytes[at]
-    if (byte === QUOTE) {
-      const end = endOfString(bytes, at)
-      note(at, end)
-      at = end - 1
-    } else if (byte === COMMA) values += 1
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      containers += 1
-      open.push(at)
-      if (open.length > DEPTH_MAX) throw tooDeep()
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
-      const start = open.pop()
-      if (start !== undefined) note(start, at + 1)
-    }
-    if (values > VALUES_MAX) throw tooMany(`${VALUES_MAX} values`)
-    if (containers > CONTAINERS_MAX) throw tooMany(`${CONTAINERS_MAX} lists and objects`)
-  }
-  return large
-}
 
 /** After the closing quote of the string that starts here. */
 function endOfString(bytes: Uint8Array, start: number): number {
@@ -189,136 +133,169 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
+/** A list or object that has not ended. */
+interface Open {
+  readonly isList: boolean
+  /** Of its bracket. */
+  readonly start: number
+  /** Where the part that is not parsed yet begins, and the item at work in it. */
+  from: number
+  item: number
+  /** What was parsed of it; null: nothing, it is small so far. */
+  value: unknown[] | Record<string, unknown> | null
+  keys: number
+  /** The item at work is in `value` already: a list or object that was parsed in pieces. */
+  isTaken: boolean
+}
+
 /**
- * Reads large values item by item. Small consecutive items form one piece for `JSON.parse`, which finds every error in them:
- * only the commas between items are checked here.
+ * Goes through the text once. Items that follow each other are one piece for `JSON.parse`, which finds every mistake in
+ * them; only a list or object of more than one piece is put together here, and with it those around it.
  */
 class PieceReader {
   readonly #bytes: Uint8Array
-  readonly #large: ReadonlyMap<number, number>
   readonly #giveWay: () => Promise<void>
+  readonly #open: Open[] = []
+  readonly #start: number
+  /** Nothing before it waits to be parsed. */
+  #parsedTo: number
+  /** Bytes of strings since then. */
+  #stringBytes = 0
+  /** The outermost list or object, where it was parsed in pieces. */
+  #root: Open | null = null
 
-  constructor(bytes: Uint8Array, large: ReadonlyMap<number, number>, giveWay: () => Promise<void>) {
+  constructor(bytes: Uint8Array, giveWay: () => Promise<void>) {
     this.#bytes = bytes
-    this.#large = large
     this.#giveWay = giveWay
+    this.#start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+    this.#parsedTo = this.#start
   }
 
-  read(): Promise<unknown> {
-    const hasMark = this.#bytes[0] === 0xef && this.#bytes[1] === 0xbb && this.#bytes[2] === 0xbf
-    return this.#value(hasMark ? 3 : 0, this.#bytes.length)
-  }
-
-  async #value(from: number, to: number): Promise<unknown> {
-    const [start, end] = this.#trimmed(from, to)
-    const isWhole = this.#large.get(start) === end
-    const first = this.#bytes[start]
-    if (isWhole && first === OPEN_LIST) return this.#list(start, end)
-    if (isWhole && first === OPEN_OBJECT) return this.#object(start, end)
-    if (!isWhole) this.#refuseGap(start, end)
-    return parsePiece(textOf(this.#bytes, start, end))
-  }
-
-  async #list(start: number, end: number): Promise<readonly unknown[]> {
-    if (this.#bytes[end - 1] !== CLOSE_LIST) throw notJson()
-    const list: unknown[] = []
-    for await (const { from, to, isLarge } of this.#pieces(start + 1, end - 1)) {
-      if (isLarge) list.push(await this.#value(from, to))
-      else for (const item of this.#items(parsePiece(`[${this.#text(from, to)}]`))) list.push(item)
+  async read(): Promise<unknown> {
+    const bytes = this.#bytes
+    let [values, containers, steps] = [0, 0, 0]
+    for (let at = this.#start; at < bytes.length; at += 1) {
+      steps += 1
+      if (steps % STEPS_PER_LOOK === 0) await this.#giveWay()
+      const byte = bytes[at]
+      if (byte === QUOTE) {
+        const end = endOfString(bytes, at)
+        this.#stringBytes += end - at
+        at = end - 1
+      } else if (byte === COMMA) {
+        values += 1
+        if (values > VALUES_MAX) throw tooMany(`${VALUES_MAX} values`)
+        if (this.#endItem(at)) await this.#giveWay()
+      } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        containers += 1
+        if (containers > CONTAINERS_MAX) throw tooMany(`${CONTAINERS_MAX} lists and objects`)
+        this.#begin(byte === OPEN_LIST, at)
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.#end(byte === CLOSE_LIST, at)
     }
-    return list
+    if (this.#root === null) return parsePiece(this.#text(this.#start, bytes.length))
+    this.#requireBlank(this.#parsedTo, bytes.length)
+    if (this.#open.length > 0) throw new NotJson('not JSON')
+    return this.#root.value
   }
 
-  async #object(start: number, end: number): Promise<object> {
-    if (this.#bytes[end - 1] !== CLOSE_OBJECT) throw notJson()
-    const object: Record<string, unknown> = {}
-    let keys = 0
-    for await (const { from, to, isLarge } of this.#pieces(start + 1, end - 1)) {
-      const members = isLarge
-        ? await this.#member(from, to)
-        : this.#items(parsePiece(`{${this.#text(from, to)}}`))
-      keys += Object.keys(members).length
-      if (keys > KEYS_MAX) throw tooMany(`${KEYS_MAX} keys in an object`)
-      Object.assign(object, members)
-    }
-    return object
+  #begin(isList: boolean, at: number): void {
+    const next = { start: at, from: at + 1, item: at + 1 }
+    this.#open.push({ isList, ...next, value: null, keys: 0, isTaken: false })
+    if (this.#open.length <= DEPTH_MAX) return
+    const message = `The JSON is nested more than ${DEPTH_MAX} levels deep`
+    throw new AppError('invalid_json', message)
   }
 
-  /** A name, a colon and a large value. */
-  async #member(from: number, to: number): Promise<object> {
-    const [start] = this.#trimmed(from, to)
-    const nameEnd = endOfString(this.#bytes, start)
-    const [colon] = this.#trimmed(nameEnd, to)
-    if (this.#bytes[start] !== QUOTE || this.#bytes[colon] !== COLON) throw notJson()
-    const named = parsePiece(`{${textOf(this.#bytes, start, nameEnd)}:0}`)
-    const [name = ''] = Object.keys(named ?? {})
-    return { [name]: await this.#value(colon + 1, to) }
+  /** At a comma. @returns whether a piece was parsed */
+  #endItem(at: number): boolean {
+    const inner = this.#open.at(-1)
+    if (inner === undefined) return false
+    inner.item = at + 1
+    const isFull = at - this.#parsedTo > PIECE_BYTES
+    if (inner.isTaken) this.#requireBlank(inner.from, at)
+    else if (isFull) {
+      this.#build()
+      this.#take(inner, at)
+    } else return false
+    inner.isTaken = false
+    this.#goOn(inner, at + 1)
+    return isFull
   }
 
-  /** Runs of small items, and large ones each by itself. */
-  async *#pieces(start: number, end: number) {
-    const [first] = this.#trimmed(start, end)
-    if (first === end) return
-    let from = start
-    for (let at = start; at <= end; ) {
-      const item = this.#item(at, end)
-      const isEnd = item.end === end
-      if (item.isLarge) {
-        if (at > from) yield { from, to: at - 1, isLarge: false }
-        yield { from: at, to: item.end, isLarge: true }
-        from = item.end + 1
-      } else if (isEnd || item.end - from > PIECE_BYTES) {
-        yield { from, to: item.end, isLarge: false }
-        from = item.end + 1
+  /** At a closing bracket. */
+  #end(isList: boolean, at: number): void {
+    const inner = this.#open.pop()
+    if (inner === undefined || inner.value === null) return
+    if (inner.isList !== isList) throw new NotJson('not JSON')
+    if (inner.isTaken) this.#requireBlank(inner.from, at)
+    else this.#take(inner, at)
+    this.#goOn(this.#open.at(-1) ?? inner, at + 1)
+  }
+
+  #goOn(at: Open, from: number): void {
+    at.from = from
+    this.#parsedTo = from
+    this.#stringBytes = 0
+  }
+
+  /** From here on all that are open are put together item by item. */
+  #build(): void {
+    let outer: Open | null = null
+    for (const inner of this.#open) {
+      if (inner.value === null) {
+        inner.value = inner.isList ? [] : {}
+        if (outer !== null) this.#attach(inner, outer)
+        else {
+          this.#requireBlank(this.#start, inner.start)
+          this.#root = inner
+        }
       }
-      if (isEnd) return
-      at = item.end + 1
-      if (from === at) await this.#giveWay()
+      outer = inner
     }
   }
 
-  /** To the comma after the item, or to the end of all. */
-  #item(start: number, end: number): { readonly end: number; readonly isLarge: boolean } {
-    let depth = 0
-    let isLarge = false
-    for (let at = start; at < end; at += 1) {
-      const byte = this.#bytes[at]
-      const largeEnd = this.#large.get(at)
-      if (largeEnd !== undefined) {
-        isLarge = true
-        at = largeEnd - 1
-      } else if (byte === QUOTE) at = endOfString(this.#bytes, at) - 1
-      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1
-      else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1
-      else if (byte === COMMA && depth === 0) return { end: at, isLarge }
+  #attach(inner: Open, outer: Open): void {
+    if (outer.item > outer.from) this.#take(outer, outer.item - 1)
+    outer.isTaken = true
+    if (Array.isArray(outer.value)) {
+      this.#requireBlank(outer.item, inner.start)
+      outer.value.push(inner.value)
+      return
     }
-    return { end, isLarge }
+    const named = parsePiece(`{${this.#text(outer.item, inner.start)}0}`)
+    const names = Object.keys(named ?? {})
+    if (names.length !== 1) throw new NotJson('not JSON')
+    this.#add(outer, { [names[0] ?? '']: inner.value })
   }
 
-  /** At least one exists: a comma or the start comes before the piece. */
-  #items(parsed: unknown): readonly unknown[] {
+  /** Parses what waits in a list or object up to there: one item at least. */
+  #take(inner: Open, to: number): void {
+    const text = this.#text(inner.from, to)
     // The brackets guarantee a list or an object.
-    const items = parsed as readonly unknown[]
-    if (Object.keys(items).length === 0) throw notJson()
-    return items
+    const items = parsePiece(inner.isList ? `[${text}]` : `{${text}}`) as readonly unknown[]
+    if (Object.keys(items).length === 0) throw new NotJson('not JSON')
+    if (Array.isArray(inner.value)) for (const item of items) inner.value.push(item)
+    else this.#add(inner, items)
   }
 
-  #trimmed(from: number, to: number): readonly [start: number, end: number] {
-    let [start, end] = [from, to]
-    while (start < end && BLANK.has(this.#bytes[start])) start += 1
-    while (end > start && BLANK.has(this.#bytes[end - 1])) end -= 1
-    return [start, end]
+  #add(object: Open, members: object): void {
+    object.keys += Object.keys(members).length
+    if (object.keys > KEYS_MAX) throw tooMany(`${KEYS_MAX} keys in an object`)
+    Object.assign(object.value ?? {}, members)
   }
 
+  #requireBlank(from: number, to: number): void {
+    for (let at = from; at < to; at += 1) {
+      if (!BLANK.has(this.#bytes[at])) throw new NotJson('not JSON')
+    }
+  }
+
+  /** Items that belong together are parsed together: besides strings, nothing else is as long as this. */
   #text(start: number, end: number): string {
-    this.#refuseGap(start, end)
-    return textOf(this.#bytes, start, end)
-  }
-
-  /** Values that belong together are parsed together: nothing else is as long as this. */
-  #refuseGap(start: number, end: number): void {
-    if (end - start <= GAP_BYTES_MAX + PIECE_BYTES) return
-    const what = `a number, or a space between values, of more than ${GAP_BYTES_MAX} bytes`
-    throw new AppError('invalid_json', `The JSON has ${what}`)
+    if (end - start - this.#stringBytes > GAP_BYTES_MAX + PIECE_BYTES) {
+      const what = `a number, or a space between values, of more than ${GAP_BYTES_MAX} bytes`
+      throw new AppError('invalid_json', `The JSON has ${what}`)
+    }
+    return decodedText(this.#bytes, start, end)
   }
 }

@@ -171,13 +171,9 @@ export function paging(description: string) {
 }
 
 /** A page of those that came before the cursor. */
-export function pageBefore({ limit, cursor: before }: PageSent) {
+export function pageBefore(given: { readonly limit: number; readonly cursor: string | undefined }) {
+  const { limit, cursor: before } = given
   return { limit, before: before === undefined ? null : Number(before) }
-}
-
-interface PageSent {
-  readonly limit: number
-  readonly cursor: string | undefined
 }
 
 /** For lists in pages: `limit` and `offset`. */

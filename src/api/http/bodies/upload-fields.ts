@@ -1,5 +1,6 @@
 /** The options that describe a file, for the document: `uploadOptions` reads them. */
 import { type TSchema, t } from 'elysia'
+import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
 import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import type { UploadField } from '../../../ingest/upload-options.ts'
 
@@ -16,6 +17,10 @@ const READING = {
   header: t.Boolean({ description: 'Whether the first row has the column names' }),
   all_text: t.Boolean({ description: 'Read every column as text' }),
   sheet: t.String({ description: 'Name or number of a sheet', examples: ['Sales'] }),
+  ocr: t.String({
+    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\` refuses a file that has some, with the cost`,
+    examples: ['ask'],
+  }),
 }
 
 const UPLOADING = {
@@ -24,6 +29,7 @@ const UPLOADING = {
     description: 'Replaces a file of the same name, if the new one can be read',
   }),
   original_file_name: t.String({ description: 'Your name for the file' }),
+  document_id: t.String({ description: "The document's id, if not the file's name" }),
   source_type: t.String({
     description: '`url`: the server downloads it from `source`',
     examples: ['url'],

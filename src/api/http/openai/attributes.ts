@@ -10,7 +10,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 const PAIRS_MAX = 16
 const KEY_CHARS_MAX = 64
-const VALUE_CHARS_MAX = 512
+const ATTRIBUTE_CHARS_MAX = 512
 
 export const ATTRIBUTES_SCHEMA = t.Record(
   t.String(),
@@ -32,8 +32,8 @@ export function checkedPairs(
     if (key === '' || key.length > KEY_CHARS_MAX) {
       throw wrong(`has keys of 1 to ${KEY_CHARS_MAX} characters`)
     }
-    if (typeof value === 'string' && value.length > VALUE_CHARS_MAX) {
-      throw wrong(`has values of at most ${VALUE_CHARS_MAX} characters; "${key}" has more`)
+    if (typeof value === 'string' && value.length > ATTRIBUTE_CHARS_MAX) {
+      throw wrong(`has values of at most ${ATTRIBUTE_CHARS_MAX} characters; "${key}" has more`)
     }
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw wrong(`has texts, numbers, true and false as values; "${key}" is another`)
@@ -95,7 +95,7 @@ export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>):
 /** As in `POST …/search`. */
 type Filter = Readonly<Record<string, unknown>>
 
-const OPERATORS: Readonly<Record<string, string>> = {
+const COMPARISONS: Readonly<Record<string, string>> = {
   eq: '=',
   ne: 'not',
   gt: '>',
@@ -106,10 +106,10 @@ const OPERATORS: Readonly<Record<string, string>> = {
   nin: 'not_in',
 }
 
-const DEPTH_MAX = 8
+const FILTER_DEPTH_MAX = 8
 
-const ALL: Filter = {}
-const NONE: Filter = { id: { in: [] } }
+const NO_FILTER: Filter = {}
+const NO_ATTRIBUTES: Filter = { id: { in: [] } }
 
 /**
  * A key that no document has matches nothing: a filter is written before the first file that has it comes.
@@ -128,7 +128,8 @@ interface Place {
 
 function filterOf(sent: unknown, place: Place): Filter {
   const { path, depth, keys } = place
-  if (depth > DEPTH_MAX) throw wrong('filters', `may be nested ${DEPTH_MAX} levels deep`)
+  if (depth > FILTER_DEPTH_MAX)
+    throw wrong('filters', `may be nested ${FILTER_DEPTH_MAX} levels deep`)
   if (!isObject(sent)) throw wrong(path, 'must be an object with "type"')
   const { type, key, value, filters } = sent
   if (type === 'and' || type === 'or') {
@@ -140,16 +141,16 @@ function filterOf(sent: unknown, place: Place): Filter {
     })
     return { [type]: inner }
   }
-  const operator = typeof type === 'string' && Object.hasOwn(OPERATORS, type) && OPERATORS[type]
+  const operator = typeof type === 'string' && Object.hasOwn(COMPARISONS, type) && COMPARISONS[type]
   if (typeof operator !== 'string') {
     throw wrong(
       `${path}.type`,
-      `must be one of ${[...Object.keys(OPERATORS), 'and', 'or'].join(', ')}`,
+      `must be one of ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`,
     )
   }
   if (typeof key !== 'string' || key === '') throw wrong(`${path}.key`, 'must be a text')
   checkValue(operator, value, path)
-  if (!keys.has(nameKey(key))) return type === 'ne' || type === 'nin' ? ALL : NONE
+  if (!keys.has(nameKey(key))) return type === 'ne' || type === 'nin' ? NO_FILTER : NO_ATTRIBUTES
   return { [`metadata.${key}`]: { [operator]: value } }
 }
 

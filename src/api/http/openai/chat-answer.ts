@@ -122,12 +122,15 @@ export function findingsOf(
   steps: readonly Step[],
   { withSteps }: Pick<ChatTerms, 'withSteps'>,
 ) {
-  const { traceId, citations, warnings, evidence, charts, result } = answer
+  const { traceId, citations, warnings, evidence, low_evidence } = answer
+  const { statements, charts, result } = answer
   return {
     trace_id: traceId,
     citations,
     warnings,
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence,
+    ...(low_evidence === undefined ? {} : { low_evidence }),
+    ...(statements === undefined ? {} : { statements }),
     ...(charts === undefined ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
     ...(withSteps ? { steps } : {}),
@@ -154,7 +157,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return FINISHES[finish]
 }
 
-/** null: not counted. The built-in model has no tokens. */
+/** null: the provider did not count. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage
@@ -174,17 +177,16 @@ export type Piece =
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
-export interface PieceOptions {
-  /** Whether text may come before the answer is whole. */
-  readonly deltas: boolean
-  readonly withSteps: boolean
-}
-
 /** `start` comes first and `end` last; all text together is the answer, after what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
-  { deltas, withSteps }: PieceOptions,
+  given: {
+    /** Whether text may come before the answer is whole. */
+    readonly deltas: boolean
+    readonly withSteps: boolean
+  },
 ): AsyncGenerator<Piece, void> {
+  const { deltas, withSteps } = given
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
   /** The text of the current turn, and whether an earlier one had any. */
@@ -233,7 +235,7 @@ function restOf(answer: string, told: string): string {
   return answer.startsWith(told) ? answer.slice(told.length) : `\n\n${answer}`
 }
 
-const SHOWN_CHARS_MAX = 600
+const RESULT_CHARS_MAX = 600
 
 function actionText({ tool, tool_input }: Action): string {
   return `**${tool}** ${inline(tool_input)}\n\n`
@@ -241,13 +243,13 @@ function actionText({ tool, tool_input }: Action): string {
 
 function stepText({ observation }: Step): string {
   const text = observation.trim()
-  const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
+  const shown = text.slice(0, RESULT_CHARS_MAX).toWellFormed()
   return `${shown}${shown.length < text.length ? ' …' : ''}\n\n`
 }
 
 /** As code, even with back-ticks in it. */
 function inline(text: string): string {
-  const shown = text.slice(0, SHOWN_CHARS_MAX).toWellFormed()
+  const shown = text.slice(0, RESULT_CHARS_MAX).toWellFormed()
   return shown === '' ? '' : `\`\` ${shown.replaceAll(/`{2,}/g, '`')} \`\``
 }
 
@@ -272,7 +274,7 @@ export function citedPlaces(
     const mark = `[${citation.chunk_id}]`
     const index = content.indexOf(mark)
     const place = index === -1 ? { start: 0, end: 0 } : { start: index, end: index + mark.length }
-    return { citation, ...place, url: urlOf(citation, origin), title: titleOf(citation) }
+    return { citation, ...place, url: urlOf(citation, origin), title: sourceTitle(citation) }
   })
 }
 
@@ -292,7 +294,7 @@ function urlOf({ knowledge_base, document_id, chunk_id }: Citation, origin: stri
   return `${origin}/api/projects/${path}#${encodeURIComponent(chunk_id.toWellFormed())}`
 }
 
-function titleOf({ document_id, page, heading }: Citation): string {
+function sourceTitle({ document_id, page, heading }: Citation): string {
   const places = [page === null ? null : `page ${page}`, heading]
   return [document_id, ...places.filter((place) => place !== null && place !== '')].join(', ')
 }

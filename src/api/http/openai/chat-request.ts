@@ -126,7 +126,7 @@ export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[last]
   if (asked !== undefined) refuseOtherMedia(asked, `${field}[${last}]`)
-  const question = asked === undefined ? '' : textOf(asked)
+  const question = asked === undefined ? '' : messageText(asked)
   if (question.trim() === '') {
     throw wrong(field, `"${field}" holds no question: a message of the role "user" with text`)
   }
@@ -134,7 +134,7 @@ export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const wishes: string[] = []
   messages.forEach((message, index) => {
     const { role } = message
-    const content = textOf(message)
+    const content = messageText(message)
     if (role === 'system' || role === 'developer') wishes.push(content)
     else if (role !== 'user' && role !== 'assistant' && role !== 'tool' && role !== 'function') {
       throw unknownRole(role, `${field}[${index}].role`)
@@ -151,7 +151,7 @@ function unknownRole(role: string, field: string): AppError {
   return wrong(field, `"${field}" is "${role.slice(0, 40)}"; ${expected}`)
 }
 
-function textOf({ content }: SentMessage): string {
+function messageText({ content }: SentMessage): string {
   if (typeof content === 'string') return content
   return (content ?? []).map(({ text }) => text ?? '').join('\n')
 }

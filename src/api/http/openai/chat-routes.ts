@@ -24,7 +24,7 @@ const USAGE = t.Object({
   prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
 })
 
-const ANSWER = t.Object({
+const CHAT_ANSWER = t.Object({
   id: t.String({ description: 'chatcmpl-<trace id>' }),
   object: t.Literal('chat.completion'),
   created: t.Integer(),
@@ -64,7 +64,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     answers: {
       200: {
         description: 'The answer',
-        schema: ANSWER,
+        schema: CHAT_ANSWER,
         also: { 'text/event-stream': CHUNK },
         headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },

@@ -45,7 +45,7 @@ const BODY_SCHEMA = open({
 })
 const BODY = bodySchema(BODY_SCHEMA, { bytesMax: BODY_BYTES_MAX })
 
-const ANSWER = t.Object({
+const EMBEDDINGS_ANSWER = t.Object({
   object: t.Literal('list'),
   model: t.String(),
   data: t.Array(
@@ -58,7 +58,7 @@ const ANSWER = t.Object({
   usage: t.Object({ prompt_tokens: t.Integer(), total_tokens: t.Integer() }),
 })
 
-const SLICE_MS = 5
+const ENCODING_SLICE_MS = 5
 
 export const embeddingOperations = resource('OpenAI', (api, context) => {
   const { embeddings } = context.deps
@@ -69,7 +69,7 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
     needs: 'read',
     body: BODY,
     answers: {
-      200: ['A vector for each text', ANSWER],
+      200: ['A vector for each text', EMBEDDINGS_ANSWER],
       400: 'An empty text, or one too long for the model',
       404: 'Unknown model',
     },
@@ -96,11 +96,11 @@ async function textsOf(
   tokenTexts: TokenTexts,
 ): Promise<readonly string[]> {
   const inputs = typeof input === 'string' ? [input] : asInputs(input)
-  if (inputs.length === 0) throw wrong('"input" must hold at least one text')
+  if (inputs.length === 0) throw wrongInput('"input" must hold at least one text')
   const texts: string[] = []
   for (const [index, one] of inputs.entries()) {
     const text = typeof one === 'string' ? one : await tokenTexts.textOf(one, `input[${index}]`)
-    if (text === '') throw wrong(`"input[${index}]" must not be an empty text`)
+    if (text === '') throw wrongInput(`"input[${index}]" must not be an empty text`)
     texts.push(text)
   }
   return texts
@@ -114,7 +114,9 @@ function asInputs(list: Inputs): readonly (string | readonly number[])[] {
   if (tokens.length > 0 && tokens.length === list.length) return [tokens]
   return list.map((one, index) => {
     if (typeof one !== 'number') return one
-    throw wrong(`"input[${index}]" is a number among others that are none; send texts, or tokens`)
+    throw wrongInput(
+      `"input[${index}]" is a number among others that are none; send texts, or tokens`,
+    )
   })
 }
 
@@ -124,18 +126,13 @@ function refuseDimensions(asked: number | null | undefined, there: number | null
   throw new AppError('invalid_request', message, { param: 'dimensions' })
 }
 
-function wrong(message: string): AppError {
+function wrongInput(message: string): AppError {
   return new AppError('invalid_request', message, { param: 'input' })
 }
 
 /** Made piece by piece: two thousand vectors would hold up everybody else. */
 async function answerText(
-  {
-    model,
-    format,
-    vectors,
-    tokens,
-  }: {
+  given: {
     readonly model: string
     readonly format: 'float' | 'base64'
     readonly vectors: readonly Float32Array[]
@@ -143,7 +140,8 @@ async function answerText(
   },
   signal: AbortSignal,
 ): Promise<string> {
-  const slice = new TimeSlice(SLICE_MS)
+  const { model, format, vectors, tokens } = given
+  const slice = new TimeSlice(ENCODING_SLICE_MS)
   const data: string[] = []
   for (const [index, vector] of vectors.entries()) {
     const embedding = format === 'base64' ? `"${base64Of(vector)}"` : `[${vector.join(',')}]`
@@ -211,7 +209,7 @@ export async function countedTokens(
   { counter, reach }: { readonly counter: TokenCounter; readonly reach: EmbedderReach | undefined },
   signal: AbortSignal,
 ): Promise<number> {
-  const slice = new TimeSlice(SLICE_MS)
+  const slice = new TimeSlice(ENCODING_SLICE_MS)
   const isKnown = reach?.tokenizer === 'word_piece'
   const most = isKnown ? reach.tokensMax - reach.frameTokens : TOKENS_MAX
   let total = 0
@@ -260,7 +258,7 @@ export class TokenTexts {
 /** Lines of `! <first token> <bytes as base64> <bytes as base64> …`. */
 async function readVocabulary(): Promise<Vocabulary> {
   const { default: encoding } = await import('js-tiktoken/ranks/cl100k_base')
-  const slice = new TimeSlice(SLICE_MS)
+  const slice = new TimeSlice(ENCODING_SLICE_MS)
   const forever = new AbortController().signal
   const vocabulary = new Map<number, Uint8Array>()
   for (const line of encoding.bpe_ranks.split('\n')) {

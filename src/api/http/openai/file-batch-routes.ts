@@ -33,8 +33,8 @@ import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
 import { CHUNKING_SCHEMA, storeAt } from './store-record.ts'
 import { howToAttach, readableFilesAt } from './vector-store-file-routes.ts'
 
-const ALL = '/v1/vector_stores/:vector_store_id/file_batches'
-const ONE = `${ALL}/:batch_id` as const
+const BATCHES_PATH = '/v1/vector_stores/:vector_store_id/file_batches'
+const BATCH_PATH = `${BATCHES_PATH}/:batch_id` as const
 
 const HOW = {
   attributes: maybe(ATTRIBUTES_SCHEMA),
@@ -48,7 +48,7 @@ const CREATE_SCHEMA = open({
   }),
   ...HOW,
 })
-const CREATE = bodySchema(CREATE_SCHEMA)
+const NEW_BATCH = bodySchema(CREATE_SCHEMA)
 
 const COUNTS = t.Object({
   in_progress: t.Integer(),
@@ -69,18 +69,18 @@ const BATCH = t.Object({
 const one = { description: 'The batch', schema: BATCH }
 
 export const fileBatchOperations = resource('OpenAI', (api, context) => {
-  api.post(ALL, {
+  api.post(BATCHES_PATH, {
     id: 'createVectorStoreFileBatch',
     summary: 'Attach uploaded files to a vector store, together',
     find: readableFilesAt,
-    body: CREATE,
+    body: NEW_BATCH,
     answers: { 200: one, 400: 'A field is wrong' },
     async run({ body: sent, found: kb }) {
       const files = filesOf(context, kb, sent)
       return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))
     },
   })
-  api.get(ONE, {
+  api.get(BATCH_PATH, {
     id: 'getVectorStoreFileBatch',
     summary: 'Get a batch of files',
     find: storeAt,
@@ -90,7 +90,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
       return Response.json(batchRecord(kb, batch), POLL_AGAIN)
     },
   })
-  api.post(`${ONE}/cancel`, {
+  api.post(`${BATCH_PATH}/cancel`, {
     id: 'cancelVectorStoreFileBatch',
     summary: 'Cancel a batch; stored files stay',
     find: storeAt,
@@ -106,10 +106,10 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
       return batchRecord(kb, await batchAt(context, kb, params.batch_id))
     },
   })
-  api.get(`${ONE}/files`, {
+  api.get(`${BATCH_PATH}/files`, {
     id: 'listFilesOfVectorStoreFileBatch',
     summary: 'List the files of a batch',
-    query: LIST,
+    query: BATCH_FILES_QUERY,
     find: storeAt,
     answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ params, query: { filter, ...sent }, found: kb }) {
@@ -124,7 +124,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-const LIST = queryParameters(
+const BATCH_FILES_QUERY = queryParameters(
   { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )

@@ -52,7 +52,7 @@ export function findModel(
   principal: Principal,
   name: string,
 ): NamedModel | undefined {
-  const agent = named(snapshot.agents, name)
+  const agent = thingNamed(snapshot.agents, name)
   if (agent === undefined) {
     const kb = findReadable(snapshot, principal, name)
     return kb === undefined ? undefined : modelOver(kb)
@@ -69,7 +69,7 @@ export function findReadable(
   principal: Principal,
   id: string,
 ): KnowledgeBase | undefined {
-  return named(readableKnowledgeBases(snapshot, principal), id)
+  return thingNamed(readableKnowledgeBases(snapshot, principal), id)
 }
 
 export function readableKnowledgeBases(
@@ -106,7 +106,7 @@ function modelOver(kb: KnowledgeBase): NamedModel {
 }
 
 /** Names hold no dot. */
-function named<T extends Named>(things: readonly T[], id: string): T | undefined {
+function thingNamed<T extends Named>(things: readonly T[], id: string): T | undefined {
   const dot = id.indexOf('.')
   const project = nameKey(dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot))
   const name = nameKey(id.slice(dot + 1))

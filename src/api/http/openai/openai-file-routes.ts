@@ -22,8 +22,8 @@ import {
   secondsOf,
 } from './list-page.ts'
 
-const ALL = '/v1/files'
-const ONE = `${ALL}/:file_id` as const
+const FILES_PATH = '/v1/files'
+const FILE_PATH = `${FILES_PATH}/:file_id` as const
 
 const FILE_SCHEMA = t.Object({
   id: t.String(),
@@ -37,12 +37,16 @@ const FILE_SCHEMA = t.Object({
   expires_at: t.Null(),
 })
 
-const DELETED = t.Object({ id: t.String(), object: t.Literal('file'), deleted: t.Literal(true) })
+const DELETED_FILE = t.Object({
+  id: t.String(),
+  object: t.Literal('file'),
+  deleted: t.Literal(true),
+})
 
 const PURPOSE = 'assistants'
 const PURPOSES: ReadonlySet<string> = new Set([PURPOSE, 'user_data'])
 
-const LIST = queryParameters(
+const FILES_QUERY = queryParameters(
   {
     ...pageParameters({ unset: 10_000, max: 10_000 }),
     purpose: text({ description: 'Files with this purpose' }),
@@ -56,10 +60,10 @@ const UPLOAD = t.Object({
 
 export const openAiFileOperations = resource('OpenAI', (api, context) => {
   const incoming = new IncomingNames()
-  api.get(ALL, {
+  api.get(FILES_PATH, {
     id: 'listOpenaiFiles',
     summary: 'List uploaded files',
-    query: LIST,
+    query: FILES_QUERY,
     answers: { 200: ['The items of the page', listSchema(FILE_SCHEMA)] },
     run({ request, query: { purpose = PURPOSE, ...sent } }) {
       requireFiles(context, request)
@@ -70,7 +74,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
       return pageRecord({ ...page, items: page.items.map(openAiFileRecord) })
     },
   })
-  api.post(ALL, {
+  api.post(FILES_PATH, {
     id: 'createOpenaiFile',
     summary: 'Upload a file: a form with the part "file" and the field "purpose"',
     description:
@@ -90,13 +94,13 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     requireFiles(context, request)
     return requireFileOfId(context.snapshot(), id)
   }
-  api.get(ONE, {
+  api.get(FILE_PATH, {
     id: 'getOpenaiFile',
     summary: 'Get an uploaded file',
     answers: { 200: ['The file', FILE_SCHEMA] },
     run: ({ request, params }) => openAiFileRecord(fileAt(request, params.file_id)),
   })
-  api.get(`${ONE}/content`, {
+  api.get(`${FILE_PATH}/content`, {
     id: 'getOpenaiFileContent',
     summary: 'Download an uploaded file',
     produces: 'application/octet-stream',
@@ -104,10 +108,10 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     run: ({ request, params }) =>
       fileContentResponse(context, request, fileAt(request, params.file_id)),
   })
-  api.delete(ONE, {
+  api.delete(FILE_PATH, {
     id: 'deleteOpenaiFile',
     summary: 'Delete an uploaded file, and its documents in vector stores',
-    answers: { 200: ['Deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED_FILE] },
     async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
       await context.deps.dropFile(file)

@@ -29,10 +29,10 @@ import {
 } from './response-request.ts'
 import { responseEvents, wholeResponse } from './response-stream.ts'
 
-const ALL = '/v1/responses'
-const ONE = `${ALL}/:response_id` as const
+const RESPONSES_PATH = '/v1/responses'
+const RESPONSE_PATH = `${RESPONSES_PATH}/:response_id` as const
 
-const ANSWER = open({
+const RESPONSE_ANSWER = open({
   id: t.String({ description: 'resp_<trace id>' }),
   object: t.Literal('response'),
   created_at: t.Integer(),
@@ -43,7 +43,7 @@ const ANSWER = open({
 
 const EVENT = open({ type: t.String(), sequence_number: t.Integer() })
 
-const DELETED = t.Object({
+const DELETED_RESPONSE = t.Object({
   id: t.String(),
   object: t.Literal('response'),
   deleted: t.Boolean(),
@@ -51,7 +51,7 @@ const DELETED = t.Object({
 
 export const responseOperations = resource('OpenAI', (api, context) => {
   const { agents, traces } = context.deps
-  api.post(ALL, {
+  api.post(RESPONSES_PATH, {
     id: 'createResponse',
     summary: 'Ask an agent, or knowledge bases with file_search',
     description:
@@ -62,7 +62,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
     answers: {
       200: {
         description: 'The response',
-        schema: ANSWER,
+        schema: RESPONSE_ANSWER,
         also: { 'text/event-stream': EVENT },
         headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
       },
@@ -101,22 +101,22 @@ export const responseOperations = resource('OpenAI', (api, context) => {
       return withIgnored(response, asked.ignored)
     },
   })
-  api.get(ONE, {
+  api.get(RESPONSE_PATH, {
     id: 'getResponse',
     summary: 'Get a finished response',
     needs: 'ask',
-    answers: { 200: ['The response', ANSWER] },
+    answers: { 200: ['The response', RESPONSE_ANSWER] },
     async run({ request, params, principal }) {
       const trace = await requireTrace(context, principal, params.response_id)
       return responseOfTrace(trace, new URL(request.url).origin)
     },
   })
-  api.delete(ONE, {
+  api.delete(RESPONSE_PATH, {
     id: 'deleteResponse',
     summary: 'Delete a response, which is the trace of its question',
     description: 'Its conversation stays',
     needs: 'admin',
-    answers: { 200: ['What was deleted', DELETED] },
+    answers: { 200: ['What was deleted', DELETED_RESPONSE] },
     async run({ params, principal }) {
       const { traceId } = await requireTrace(context, principal, params.response_id)
       await traces.remove(traceId)

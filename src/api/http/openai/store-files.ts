@@ -105,9 +105,14 @@ export function noSuchFile(id: string): AppError {
  */
 export async function storeFilesPage(
   context: RouteContext,
-  { kb, order, status }: StoreFilesRequest,
+  given: {
+    readonly kb: KnowledgeBase
+    readonly order: PageOrder
+    readonly status: AttachedFile['status'] | null
+  },
   signal: AbortSignal,
 ): Promise<Page<StoreFileRecord>> {
+  const { kb, order, status } = given
   const files = attachedFiles(await context.deps.attachments.of(kb))
   const unfinished = [...files.values()]
     .filter((file) => file.status !== 'completed')
@@ -147,30 +152,22 @@ export async function storeFilesPage(
   return { items: before === null ? items : items.toReversed(), hasMore: found.length > limit }
 }
 
-interface StoreFilesRequest {
-  readonly kb: KnowledgeBase
-  readonly order: PageOrder
-  readonly status: AttachedFile['status'] | null
-}
-
 async function documentsPage(
   context: RouteContext,
-  {
-    kb,
-    files,
-    skipped,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly files: ReadonlyMap<string, AttachedFile>
     readonly skipped: ReadonlySet<string>
   },
-  {
-    isAscending,
-    afterId,
-    limit,
-  }: { readonly isAscending: boolean; readonly afterId: string | null; readonly limit: number },
+  wanted: {
+    readonly isAscending: boolean
+    readonly afterId: string | null
+    readonly limit: number
+  },
   signal: AbortSignal,
 ): Promise<readonly StoreFileRecord[]> {
+  const { isAscending, afterId, limit } = wanted
+  const { kb, files, skipped } = given
   if (limit <= 0) return []
   const last =
     afterId === null

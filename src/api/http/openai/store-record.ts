@@ -53,11 +53,11 @@ export const STORE_SCHEMA = t.Object({
  * The knowledge base of an id: `project.name`, or `name` in the default project.
  * @throws AppError `forbidden` for a project that the principal may not name, `knowledge_base_not_found`
  */
-export function storeAt({
-  params: { vector_store_id: id },
-  snapshot,
-  principal,
-}: Omit<Place<{ readonly vector_store_id: string }>, 'request'>): KnowledgeBase {
+export function storeAt(
+  given: Omit<Place<{ readonly vector_store_id: string }>, 'request'>,
+): KnowledgeBase {
+  const { snapshot, principal } = given
+  const id = given.params.vector_store_id
   const dot = id.indexOf('.')
   const projectName = dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot)
   requireNamespace(principal, projectName)
@@ -68,15 +68,12 @@ export function storeAt({
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
 }
 
-/** Facts that clients of this API add to a knowledge base's definition; stored in its `params`. */
-export interface StoreFacts {
+/** What others wrote into `params` may be anything. */
+export function storeFactsOf(kb: KnowledgeBase): {
   readonly name: string
   readonly description: string | null
   readonly metadata: Attributes
-}
-
-/** What others wrote into `params` may be anything. */
-export function storeFactsOf(kb: KnowledgeBase): StoreFacts {
+} {
   const sent = kb.params.vector_store
   const { name, description, metadata } = isObject(sent) ? sent : {}
   const pairs = Object.entries(isObject(metadata) ? metadata : {}).filter(([, value]) => {

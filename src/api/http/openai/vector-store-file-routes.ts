@@ -30,8 +30,8 @@ import {
 } from './store-files.ts'
 import { CHUNKING_SCHEMA, preprocessingFieldOf, storeAt } from './store-record.ts'
 
-const ALL = '/v1/vector_stores/:vector_store_id/files'
-const ONE = `${ALL}/:file_id` as const
+const STORE_FILES_PATH = '/v1/vector_stores/:vector_store_id/files'
+const STORE_FILE_PATH = `${STORE_FILES_PATH}/:file_id` as const
 
 const ATTACH = bodySchema(
   open({
@@ -48,17 +48,17 @@ const CONTENT = t.Object({
   has_more: t.Literal(false),
   next_page: t.Null(),
 })
-const DELETED = t.Object({
+const DELETED_STORE_FILE = t.Object({
   id: t.String(),
   object: t.Literal('vector_store.file.deleted'),
   deleted: t.Literal(true),
 })
 
 export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
-  api.get(ALL, {
+  api.get(STORE_FILES_PATH, {
     id: 'listVectorStoreFiles',
     summary: 'List the files of a vector store: the documents of the knowledge base',
-    query: LIST,
+    query: STORE_FILES_QUERY,
     find: storeAt,
     answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
     async run({ query: sent, signal, found: kb }) {
@@ -66,7 +66,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       return pageRecord(await storeFilesPage(context, order, signal))
     },
   })
-  api.post(ALL, {
+  api.post(STORE_FILES_PATH, {
     id: 'createVectorStoreFile',
     summary: 'Attach an uploaded file to a vector store',
     description:
@@ -83,7 +83,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     },
   })
   const { documents, attachments, jobs } = context.deps
-  api.get(ONE, {
+  api.get(STORE_FILE_PATH, {
     id: 'getVectorStoreFile',
     summary: 'Get a file of a vector store',
     find: storeAt,
@@ -92,7 +92,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       return Response.json(await storeFile(context, kb, params.file_id, signal), POLL_AGAIN)
     },
   })
-  api.post(ONE, {
+  api.post(STORE_FILE_PATH, {
     id: 'updateVectorStoreFile',
     summary: 'Replace the attributes of a file of a vector store',
     find: storeAt,
@@ -111,11 +111,11 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       return await storeFile(context, kb, params.file_id, signal)
     },
   })
-  api.delete(ONE, {
+  api.delete(STORE_FILE_PATH, {
     id: 'deleteVectorStoreFile',
     summary: 'Detach a file from a vector store; the uploaded file stays',
     find: storeAt,
-    answers: { 200: ['Detached', DELETED], 409: 'The file is still being attached' },
+    answers: { 200: ['Detached', DELETED_STORE_FILE], 409: 'The file is still being attached' },
     async run({ params, found: kb }) {
       const { file_id: id } = params
       const attached = attachedFiles(await attachments.of(kb)).get(id)
@@ -138,7 +138,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       return { id, object: 'vector_store.file.deleted', deleted: true }
     },
   })
-  api.get(`${ONE}/content`, {
+  api.get(`${STORE_FILE_PATH}/content`, {
     id: 'getVectorStoreFileContent',
     summary: 'Get the text of a file of a vector store',
     find: storeAt,
@@ -179,7 +179,7 @@ export function howToAttach(
   }
 }
 
-const LIST = queryParameters(
+const STORE_FILES_QUERY = queryParameters(
   { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )

@@ -33,8 +33,8 @@ import {
   storeRecord,
 } from './store-record.ts'
 
-const ALL = '/v1/vector_stores'
-const ONE = `${ALL}/:vector_store_id` as const
+const STORES_PATH = '/v1/vector_stores'
+const STORE_PATH = `${STORES_PATH}/:vector_store_id` as const
 
 const NAME_CHARS_MAX = 512
 
@@ -45,7 +45,7 @@ const optional = {
   refused: () => t.Optional(t.Unknown({ description: 'Refused: nothing expires here' })),
 }
 
-const CREATE = bodySchema(
+const NEW_STORE = bodySchema(
   open({
     name: optional.text(),
     description: optional.text(),
@@ -63,14 +63,14 @@ const MODIFY = bodySchema(
   }),
 )
 
-const DELETED = t.Object({
+const DELETED_STORE = t.Object({
   id: t.String(),
   object: t.Literal('vector_store.deleted'),
   deleted: t.Literal(true),
 })
 
 export const vectorStoreOperations = resource('OpenAI', (api, context) => {
-  api.get(ALL, {
+  api.get(STORES_PATH, {
     id: 'listVectorStores',
     summary: 'List knowledge bases as vector stores',
     query: PAGE,
@@ -88,12 +88,12 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
       return pageRecord({ items, hasMore })
     },
   })
-  api.post(ALL, {
+  api.post(STORES_PATH, {
     id: 'createVectorStore',
     summary: 'Create a knowledge base as a vector store',
     description:
       'The id is derived from the name: its letters, digits, `_` and `-`, with a number if it is taken. A name `project.name` creates it in that project, other names in the default one.',
-    body: CREATE,
+    body: NEW_STORE,
     answers: {
       200: ['The vector store', STORE_SCHEMA],
       400: 'A field is wrong',
@@ -112,14 +112,14 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
       return await storeRecord(context, kb, signal)
     },
   })
-  api.get(ONE, {
+  api.get(STORE_PATH, {
     id: 'getVectorStore',
     summary: 'Get a vector store',
     answers: { 200: ['The vector store', STORE_SCHEMA] },
     find: storeAt,
     run: ({ found: kb, signal }) => storeRecord(context, kb, signal),
   })
-  api.post(ONE, {
+  api.post(STORE_PATH, {
     id: 'modifyVectorStore',
     summary: 'Change the name or metadata of a vector store; its id stays',
     body: MODIFY,
@@ -137,10 +137,10 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
       return storeRecord(context, altered, signal)
     },
   })
-  api.delete(ONE, {
+  api.delete(STORE_PATH, {
     id: 'deleteVectorStore',
     summary: 'Delete a vector store and its documents; uploaded files stay',
-    answers: { 200: ['Deleted', DELETED] },
+    answers: { 200: ['Deleted', DELETED_STORE] },
     find: storeAt,
     async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
@@ -167,7 +167,12 @@ const NAME_TRIES_MAX = 1000
 async function created(
   { deps, snapshot }: RouteContext,
   principal: Principal,
-  sent: Static<typeof CREATE.schema> & SentStore,
+  sent: Static<typeof NEW_STORE.schema> & {
+    readonly name?: string | null
+    readonly description?: string | null
+    readonly metadata?: Readonly<Record<string, unknown>> | null
+    readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
+  },
 ): Promise<KnowledgeBase> {
   const metadata = checkedPairs(sent.metadata, 'metadata')
   const preprocessing = preprocessingFieldOf(sent.chunking_strategy)
@@ -196,13 +201,6 @@ async function created(
     if (project !== undefined) return { projectName: project.name, base: idNameOf(second) }
     return { projectName: DEFAULT_PROJECT, base: idNameOf(name) }
   }
-}
-
-interface SentStore {
-  readonly name?: string | null
-  readonly description?: string | null
-  readonly metadata?: Readonly<Record<string, unknown>> | null
-  readonly chunking_strategy?: Static<typeof CHUNKING_SCHEMA> | null
 }
 
 const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_in_use'])
@@ -255,7 +253,7 @@ const RESULT = t.Object({
   attributes: t.Record(t.String(), t.Union([t.String(), t.Number(), t.Boolean()])),
   content: t.Array(t.Object({ type: t.Literal('text'), text: t.String() })),
 })
-const ANSWER = t.Object({
+const SEARCH_ANSWER = t.Object({
   object: t.Literal('vector_store.search_results.page'),
   search_query: t.Array(t.String()),
   data: t.Array(RESULT),
@@ -271,7 +269,7 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
     summary: 'Search a vector store',
     needs: 'read',
     body: BODY,
-    answers: { 200: ['The best chunks, best first', ANSWER], 400: 'A field is wrong' },
+    answers: { 200: ['The best chunks, best first', SEARCH_ANSWER], 400: 'A field is wrong' },
     find: storeAt,
     async run({ found: kb, snapshot, principal, signal, body: sent }) {
       const queries = [...new Set([sent.query].flat())]

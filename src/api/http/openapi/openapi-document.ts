@@ -94,7 +94,7 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
   const { id, method, path, summary, description, tag, needs } = declared
   if (id === undefined)
     throw new Error(`${method} ${path} has no id: generated clients need a name`)
-  const parameters = parametersOf(declared, named)
+  const parameters = documentedParameters(declared, named)
   return {
     operationId: id,
     summary,
@@ -108,7 +108,7 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
   }
 }
 
-function parametersOf(declared: Operation, named: Map<string, JsonSchema>) {
+function documentedParameters(declared: Operation, named: Map<string, JsonSchema>) {
   const inPath = [...declared.path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const schema = PATH_PARAMETERS[name] ?? t.String()
     return parameterOf('path', name, shownSchema(schema, named))
@@ -167,18 +167,16 @@ function takenSchema(
   const file = { type: 'string', format: 'binary' }
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
-  const { properties = {}, required } = fields as FormFields
+  const { properties = {}, required } = fields as {
+    readonly properties?: object
+    readonly required?: readonly string[]
+  }
   const files = { ...file, description: 'A file with its name; send several as several parts' }
   return {
     type: 'object',
     properties: { file: files, ...properties },
     ...(required === undefined ? {} : { required }),
   }
-}
-
-interface FormFields {
-  readonly properties?: object
-  readonly required?: readonly string[]
 }
 
 /** JSON is one of the files, too. */

@@ -6,7 +6,7 @@ import template from '../../../ui/docs/docs.html' with { type: 'text' }
 import { type MarkdownPage, markdownPage } from './markdown-page.ts'
 
 export interface DocFile {
-  readonly content: string
+  readonly content: string | Uint8Array<ArrayBuffer>
   readonly contentType: string
 }
 
@@ -55,7 +55,9 @@ export class DocPages {
     if (slug === SEARCH) return this.#searchable()
     const path = this.#files.get(slug) ?? ''
     const contentType = typeOf(path)
-    if (contentType !== undefined) return { content: await readDoc(path), contentType }
+    if (contentType !== undefined) {
+      return { content: await Bun.file(new URL(path, ROOT)).bytes(), contentType }
+    }
     const page = await this.#markdown(path)
     return this.#page(slug, slug === CODES ? { ...page, html: withCodeIds(page.html) } : page)
   }
@@ -156,7 +158,7 @@ function escaped(text: string): string {
 const ROOT = new URL('../../../../', import.meta.url)
 
 /** Pages outside of the folder `docs`. */
-const OTHERS: Readonly<Record<string, string>> = {
+const OTHER_PAGES: Readonly<Record<string, string>> = {
   readme: 'README.md',
   changelog: 'CHANGELOG.md',
   contributing: 'CONTRIBUTING.md',
@@ -169,6 +171,7 @@ export const INDEX_FILE = 'docs/README.md'
 const FILE_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   json: 'application/json',
+  webp: 'image/webp',
 }
 
 /** By what comes after `/docs/` in an address: the file, from the folder of the program. */
@@ -180,7 +183,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
     if (name.endsWith('.md')) files.set(name.replace(/(\/README)?\.md$/, ''), `docs/${name}`)
     else if (typeOf(name) !== undefined) files.set(name, `docs/${name}`)
   }
-  for (const [slug, path] of Object.entries(OTHERS)) files.set(slug, path)
+  for (const [slug, path] of Object.entries(OTHER_PAGES)) files.set(slug, path)
   return files
 }
 

@@ -93,7 +93,7 @@ const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   content_refused: 'content_filter',
 }
 
-const TYPES: Readonly<Record<number, string>> = {
+const FAILURE_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   429: 'rate_limit_error',
@@ -101,7 +101,7 @@ const TYPES: Readonly<Record<number, string>> = {
 
 export function openAiError({ code, message, param }: AppError): OpenAiError {
   const { status } = ERRORS[code]
-  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  const type = FAILURE_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { message, type, param: param ?? null, code: OPENAI_CODES[code] ?? code }
 }
 

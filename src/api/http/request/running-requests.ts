@@ -217,14 +217,6 @@ function isDecodable(path: string): boolean {
 /** The shown part of a running statement. */
 const STATEMENT_CHARS_MAX = 500
 
-interface RequestScopeInit {
-  readonly number: number
-  readonly startMs: number
-  readonly connection: Connection
-  readonly running: RunningWork
-  onEnd(scope: RequestScope): void
-}
-
 /** The facts about one request besides its content: its id, its abort signal, and its end. */
 export class RequestScope {
   readonly id: string
@@ -261,7 +253,17 @@ export class RequestScope {
   /**
    * @param events `onEnd`: called once, when the answer is complete or the client is gone
    */
-  constructor(id: string, request: Request, init: RequestScopeInit) {
+  constructor(
+    id: string,
+    request: Request,
+    init: {
+      readonly number: number
+      readonly startMs: number
+      readonly connection: Connection
+      readonly running: RunningWork
+      onEnd(scope: RequestScope): void
+    },
+  ) {
     const { connection, running, onEnd } = init
     this.id = id
     this.number = init.number

@@ -67,10 +67,6 @@ export const FIELDS = t.Record(t.String(), t.Unknown())
 
 const DOCUMENTED = Symbol('documented')
 
-interface Documented {
-  readonly [DOCUMENTED]: object
-}
-
 interface SchemaWords {
   readonly $id?: string
   readonly description?: string
@@ -105,7 +101,9 @@ const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'requir
  */
 export function shownSchema(schema: object, named: Map<string, JsonSchema>): JsonSchema {
   // Every schema may have one.
-  const { [DOCUMENTED]: shape, ...checked } = schema as Partial<Documented>
+  const { [DOCUMENTED]: shape, ...checked } = schema as Partial<{
+    readonly [DOCUMENTED]: object
+  }>
   if (shape !== undefined) {
     // Words of JSON Schema, with their own types.
     const { description } = checked as SchemaWords

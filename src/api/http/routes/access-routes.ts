@@ -143,7 +143,14 @@ const userRecord = recordOf<ListedUser>()(USER, { projects: (user) => user.names
 export const userOperations = resource('Access', (api, { authentication, deps, snapshot }) => {
   const { users } = deps
   const userDeps: UserDeps = { users, snapshot, firstAdmin: authentication.firstAdmin }
-  const userAt = ({ params: { user_id: id }, principal }: UserPlace): ListedUser => {
+  const userAt = (given: {
+    readonly params: { readonly user_id: string }
+    readonly principal: Principal
+  }): ListedUser => {
+    const {
+      params: { user_id: id },
+      principal,
+    } = given
     const found = visibleUsers(principal, userDeps).find((user) => String(user.id) === id)
     if (found !== undefined) return found
     const message = `There is no user with id ${id.slice(0, 100)}; GET /api/users lists them`
@@ -212,11 +219,6 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
     },
   })
 })
-
-interface UserPlace {
-  readonly params: { readonly user_id: string }
-  readonly principal: Principal
-}
 
 const charsMax = 1_000
 

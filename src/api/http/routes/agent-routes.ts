@@ -41,10 +41,10 @@ import { resource } from '../openapi/operation.ts'
 import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
 import { type At, agentAt, projectAt } from './place-finders.ts'
 
-const LIST = '/api/projects/:project_name/agents'
-const ONE = `${LIST}/:agent_name` as const
-const COMPLETIONS = `${ONE}/completions` as const
-const RUNS = '/api/agents/runs'
+const AGENTS_PATH = '/api/projects/:project_name/agents'
+const AGENT_PATH = `${AGENTS_PATH}/:agent_name` as const
+const COMPLETIONS_PATH = `${AGENT_PATH}/completions` as const
+const RUNS_PATH = '/api/agents/runs'
 
 const optionalText = maybe(t.String())
 const optionalObject = (shape: TSchema) => maybe(anObject(shape))
@@ -63,14 +63,14 @@ const DEFINITION = {
     Object.entries(AGENT_OPTIONS).map(([name, one]) => [name, optionally(one)]),
   ),
 }
-const CREATE = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
-const UPDATE = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
+const NEW_AGENT = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
+const CHANGED_AGENT = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
 
 const VERSION_HEADER = { ETag: 'The version of the agent, for If-Match' }
 const SAVED = { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER }
 
 export const agentOperations = resource('Agents', (api, { deps }) => {
-  api.get(LIST, {
+  api.get(AGENTS_PATH, {
     id: 'listAgents',
     summary: 'List the agents of a project',
     find: projectAt,
@@ -82,17 +82,17 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     const body = { ...agentRecord(agent, sentApiKey(sent)), warnings: deps.agentWarnings(agent) }
     return Response.json(body, { status, headers: versionHeader(agent) })
   }
-  api.post(LIST, {
+  api.post(AGENTS_PATH, {
     id: 'createAgent',
     summary: 'Create an agent',
     find: projectAt,
-    body: CREATE,
+    body: NEW_AGENT,
     answers: { 201: SAVED, 409: 'The name is already in use' },
     async run({ found: project, body: { agent: sent }, principal }) {
       return saved(await createAgent(project.name, sent, deps.catalogFor(principal)), sent, 201)
     },
   })
-  api.get(ONE, {
+  api.get(AGENT_PATH, {
     id: 'getAgent',
     summary: 'Get an agent',
     find: agentAt,
@@ -101,7 +101,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       return Response.json(agentRecord(agent), { headers: versionHeader(agent) })
     },
   })
-  api.put(ONE, {
+  api.put(AGENT_PATH, {
     id: 'updateAgent',
     summary: 'Update an agent; fields that are not sent stay',
     headers: {
@@ -112,7 +112,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       requireVersion(agent, request.headers.get('if-match'))
       return agent
     },
-    body: UPDATE,
+    body: CHANGED_AGENT,
     answers: {
       200: SAVED,
       400: 'No such agent: PUT never creates',
@@ -125,7 +125,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
       return saved(agent, sent, 200)
     },
   })
-  api.post(`${ONE}/probe`, {
+  api.post(`${AGENT_PATH}/probe`, {
     id: 'probeAgent',
     summary: "Test an agent's model with one tiny call",
     find: agentAt,
@@ -135,14 +135,14 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   api.post('/api/agents/probe', {
     id: 'probeNewAgent',
     summary: 'Test a model with one tiny call, before creating the agent',
-    body: UPDATE,
+    body: CHANGED_AGENT,
     answers: { 200: ['The result of the call, also of a failed one', AGENT_PROBE] },
     async run({ request, body: { agent: sent }, principal }) {
       const model = await modelToTry(sent, deps.catalogFor(principal))
       return deps.probeAgent({ model }, request.signal)
     },
   })
-  api.delete(ONE, {
+  api.delete(AGENT_PATH, {
     id: 'deleteAgent',
     summary: 'Delete an agent',
     find: agentAt,
@@ -152,7 +152,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
 
 export const completionOperations = resource('Agents', (api, { deps }) => {
   const { agents, logError } = deps
-  api.post(COMPLETIONS, {
+  api.post(COMPLETIONS_PATH, {
     id: 'askAgent',
     summary: 'Ask an agent',
     needs: 'ask',
@@ -167,7 +167,7 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
       return answerRecord(await agents.complete(questionOf(call), call.signal))
     },
   })
-  api.post(`${COMPLETIONS}/stream`, {
+  api.post(`${COMPLETIONS_PATH}/stream`, {
     id: 'streamAgent',
     summary: 'Ask an agent and watch its steps',
     needs: 'ask',
@@ -201,7 +201,7 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
       return mayName(principal, projectName) && maySeeAsked(asker, askedBy)
     })
   }
-  api.get(RUNS, {
+  api.get(RUNS_PATH, {
     id: 'listRunningQuestions',
     summary: 'List running and waiting questions',
     description:
@@ -214,7 +214,7 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
       return runsOf(principal).map(runRecord)
     },
   })
-  api.delete(`${RUNS}/:trace_id`, {
+  api.delete(`${RUNS_PATH}/:trace_id`, {
     id: 'cancelQuestion',
     summary: 'Cancel a question',
     description:

@@ -20,14 +20,14 @@ import { nextCursor, pageBefore, paging, queryParameters } from '../bodies/query
 import { resource } from '../openapi/operation.ts'
 import { type At, agentAt } from './place-finders.ts'
 
-const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
-const ONE = `${ALL}/:conversation_id` as const
+const CONVERSATIONS_PATH = '/api/projects/:project_name/agents/:agent_name/conversations'
+const CONVERSATION_PATH = `${CONVERSATIONS_PATH}/:conversation_id` as const
 const PAGING = queryParameters(paging('Items per page'))
 const BUSY = { 409: 'One of its questions is running' }
 
 export const conversationOperations = resource('Agents', (api, context) => {
   const { conversations } = context.deps
-  api.get(ALL, {
+  api.get(CONVERSATIONS_PATH, {
     id: 'listConversations',
     summary: 'List an agent’s conversations, most recent first',
     needs: 'ask',
@@ -40,7 +40,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
       return { items: items.map(summaryRecord), next: nextCursor(next) }
     },
   })
-  api.get(ONE, {
+  api.get(CONVERSATION_PATH, {
     id: 'getConversation',
     summary: 'Get a conversation with its latest turns, in order',
     needs: 'ask',
@@ -54,7 +54,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
       return conversationRecord(await conversations.get(agent, id, page, askerOf(principal)))
     },
   })
-  api.get(`${ONE}/stream`, {
+  api.get(`${CONVERSATION_PATH}/stream`, {
     id: 'watchConversation',
     summary: 'Watch the running question of a conversation',
     description:
@@ -70,7 +70,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
       return eventStream(events, scope)
     },
   })
-  api.delete(ONE, {
+  api.delete(CONVERSATION_PATH, {
     id: 'deleteConversation',
     summary: 'Delete a conversation',
     description: 'The traces of its questions stay',
@@ -81,7 +81,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
       return conversations.remove(agent, params.conversation_id, askerOf(principal))
     },
   })
-  api.delete(`${ONE}/turns/:trace_id`, {
+  api.delete(`${CONVERSATION_PATH}/turns/:trace_id`, {
     id: 'deleteTurns',
     summary: 'Delete a turn of a conversation and all later ones',
     description: 'Deleting the first turn deletes the conversation. Traces stay',

@@ -39,12 +39,12 @@ import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 
-const ALL = '/api/databases'
-const ONE = `${ALL}/:database_name` as const
+const DATABASES_PATH = '/api/databases'
+const DATABASE_PATH = `${DATABASES_PATH}/:database_name` as const
 
 const PARAMETERS = maybe(anObject())
 const CHECKED = maybe(t.Boolean())
-const CREATE = bodySchema(
+const NEW_DATABASE = bodySchema(
   strict({
     database: strict({ name: t.String(), engine: t.String(), parameters: PARAMETERS }),
     check_connection: CHECKED,
@@ -65,13 +65,13 @@ const STATUS = bodySchema(open({ engine: t.String() }))
 
 export const dataSourceOperations = resource('Databases', (api, context) => {
   const { catalog: deps } = context.deps
-  api.post(ALL, {
+  api.post(DATABASES_PATH, {
     id: 'createDatabase',
     summary: 'Connect a database',
     description:
       'Stores the connection without testing it. With `check_connection`, a failure returns `{"status": "connection_error", "detail"}` and stores nothing.',
     needs: 'admin',
-    body: CREATE,
+    body: NEW_DATABASE,
     answers: {
       200: ['It does not answer; nothing was stored', CONNECTION_FAILURE],
       201: ['The database', DATABASE],
@@ -87,7 +87,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
       return Response.json(databaseRecord(await createDatabase(definition, deps)), { status: 201 })
     },
   })
-  api.post(`${ALL}/status`, {
+  api.post(`${DATABASES_PATH}/status`, {
     id: 'checkNewDatabase',
     summary: 'Test a connection before storing it',
     needs: 'admin',
@@ -103,7 +103,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     const { database, check_connection: isChecked } = body
     const { database_name: name } = params
     const source = findDataSource(snapshot, name)
-    const parameters = fieldsOf(database.parameters)
+    const parameters = databaseFields(database.parameters)
     if (source === undefined && !mayCreate) throw notFound('database', name)
     if (database.name && nameKey(database.name) !== nameKey(name)) {
       throw new AppError('invalid_database', 'A database keeps its name; make another one instead')
@@ -122,7 +122,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     const { engine = null } = database
     return databaseRecord(await alterDatabase(source, { engine, parameters }, deps, check))
   }
-  api.put(ONE, {
+  api.put(DATABASE_PATH, {
     id: 'putDatabase',
     summary: 'Change or connect a database',
     description: 'Changes the given parameters; null removes one, others stay.',
@@ -131,7 +131,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     answers: { 200: ['The changed database', DATABASE], 201: ['The new database', DATABASE] },
     run: (call) => change(call, true),
   })
-  api.patch(ONE, {
+  api.patch(DATABASE_PATH, {
     id: 'updateDatabase',
     summary: 'Change a database',
     needs: 'admin',
@@ -139,7 +139,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     answers: { 200: ['The changed database', DATABASE] },
     run: (call) => change(call, false),
   })
-  api.delete(ONE, {
+  api.delete(DATABASE_PATH, {
     id: 'deleteDatabase',
     summary: 'Disconnect a database, or delete a project',
     description: 'Copied rows stay.',
@@ -151,7 +151,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
       else await dropDatabase(requireDataSource(snapshot, params.database_name), deps)
     },
   })
-  api.post(`${ONE}/check`, {
+  api.post(`${DATABASE_PATH}/check`, {
     id: 'checkDatabase',
     summary: 'Test the connection to a database',
     needs: 'admin',
@@ -161,24 +161,24 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
       return checkRecord(await checkDatabase(source, deps, signal))
     },
   })
-  api.get(`${ONE}/tables`, {
+  api.get(`${DATABASE_PATH}/tables`, {
     id: 'listTables',
     summary: 'List the tables of a database',
     answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'It does not answer' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
-      const rows = await rowsOf(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
+      const rows = await statusRows(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
       return rows.map(([table, kind]) => ({ name: table, type: tableType(kind) }))
     },
   })
-  api.get(`${ONE}/tables/:table_name`, {
+  api.get(`${DATABASE_PATH}/tables/:table_name`, {
     id: 'getTable',
     summary: 'Get a table of a database with its columns',
     answers: { 200: ['The table', TABLE], 502: 'It does not answer' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
       const path = `${quote(name)}.${quote(params.table_name)}`
-      const rows = await rowsOf(context, request, `SHOW FULL COLUMNS FROM ${path}`)
+      const rows = await statusRows(context, request, `SHOW FULL COLUMNS FROM ${path}`)
       const columns = rows.map(([column, type, , isNullable]) => {
         return { name: column, type, nullable: isNullable === 'YES' }
       })
@@ -199,10 +199,10 @@ function definitionOf(sent: {
   readonly engine: string
   readonly parameters?: unknown
 }): DatabaseDefinition {
-  return { ...sent, parameters: fieldsOf(sent.parameters) }
+  return { ...sent, parameters: databaseFields(sent.parameters) }
 }
 
-function fieldsOf(sent: unknown): Fields {
+function databaseFields(sent: unknown): Fields {
   return isObject(sent) ? sent : {}
 }
 
@@ -234,7 +234,7 @@ async function checkDraft(
 }
 
 /** The rows of a statement that the server wrote itself. */
-export async function rowsOf(
+export async function statusRows(
   context: RouteContext,
   request: Request,
   sql: string,

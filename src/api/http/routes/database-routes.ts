@@ -26,9 +26,9 @@ import {
 import { queryParameters, truth } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { checkRecord, databaseRecord, rowsOf } from './data-source-routes.ts'
+import { checkRecord, databaseRecord, statusRows } from './data-source-routes.ts'
 
-const ONE = queryParameters(
+const DATABASE_QUERY = queryParameters(
   {
     check_connection: truth({
       description: 'Connects to a data source and reports the result in `connection_status`',
@@ -132,7 +132,7 @@ export const databaseOperations = resource('Databases', (api, context) => {
   api.get('/api/databases/:database_name', {
     id: 'getDatabase',
     summary: 'Get a database',
-    query: ONE,
+    query: DATABASE_QUERY,
     answers: { 200: ['The database', DATABASE] },
     async run({ request, params, snapshot, query, signal }) {
       const wanted = nameKey(params.database_name)
@@ -152,7 +152,7 @@ export const databaseOperations = resource('Databases', (api, context) => {
     },
     async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
-      const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)
+      const tables = Map.groupBy(await statusRows(context, request, sql), ([schema]) => schema)
       const data = databases(context, request).map(({ name }) => {
         return { name, tables: (tables.get(name) ?? []).map(([, table]) => table) }
       })

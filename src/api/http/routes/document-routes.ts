@@ -31,8 +31,8 @@ import { anObject, maybe, orNull, strict } from '../request/schema-words.ts'
 import { knowledgeBaseAt } from './place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
-const ALL = `${KB}/documents` as const
-const ONE = `${ALL}/:document_id` as const
+const DOCUMENTS_PATH = `${KB}/documents` as const
+const DOCUMENT_PATH = `${DOCUMENTS_PATH}/:document_id` as const
 
 const PUT = bodySchema(
   strict({
@@ -84,7 +84,7 @@ const SELECTION = queryParameters(
 
 export const documentOperations = resource('Documents', (api, context) => {
   const { documents } = context.deps
-  api.get(ALL, {
+  api.get(DOCUMENTS_PATH, {
     id: 'listDocuments',
     summary: 'List the documents of a knowledge base',
     query: DOCUMENTS,
@@ -96,7 +96,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
     },
   })
-  api.delete(ALL, {
+  api.delete(DOCUMENTS_PATH, {
     id: 'deleteDocuments',
     summary: 'Delete the documents that match the filters',
     query: SELECTION,
@@ -131,7 +131,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return pageRecord(page, (chunk) => chunkRecord(chunk, vectors.get(chunk.key)))
     },
   })
-  api.get(ONE, {
+  api.get(DOCUMENT_PATH, {
     id: 'getDocument',
     summary: 'Get a document: its text, metadata and chunks',
     find: knowledgeBaseAt,
@@ -140,7 +140,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return textsRecord(await documents.read(kb, params.document_id, signal))
     },
   })
-  api.put(ONE, {
+  api.put(DOCUMENT_PATH, {
     id: 'putDocument',
     summary: 'Store a document, replacing one with the same id',
     find: knowledgeBaseAt,
@@ -157,7 +157,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return Response.json(documentRecord(stored.document), { status: isToldNew ? 201 : 200 })
     },
   })
-  api.patch(ONE, {
+  api.patch(DOCUMENT_PATH, {
     id: 'updateDocument',
     summary: 'Change a document’s metadata without embedding',
     find: knowledgeBaseAt,
@@ -171,7 +171,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       return documentRecord(await documents.patch(kb, change))
     },
   })
-  api.delete(ONE, {
+  api.delete(DOCUMENT_PATH, {
     id: 'deleteDocument',
     summary: 'Delete a document',
     find: knowledgeBaseAt,

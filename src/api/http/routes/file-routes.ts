@@ -13,22 +13,22 @@ import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { At } from './place-finders.ts'
 
-const ALL = '/api/files'
-const ONE = '/api/files/:file_name'
+const FILES_PATH = '/api/files'
+const FILE_PATH = '/api/files/:file_name'
 
-const OPTIONS = 'Send options as query parameters or form fields.'
+const READING_OPTIONS = 'Send options as query parameters or form fields.'
 
 const SEVERAL = { 409: 'Several files match this name without its ending' }
 
 export const fileOperations = resource('Files', (api, context) => {
   const { deps } = context
-  api.get(ALL, {
+  api.get(FILES_PATH, {
     id: 'listFiles',
     summary: 'List the files',
     answers: { 200: ['The files', t.Array(FILE)] },
     run: ({ request }) => context.snapshotFor(request).files.map(fileRecord),
   })
-  api.get(ONE, {
+  api.get(FILE_PATH, {
     id: 'getFile',
     summary: 'Get the description of a file',
     answers: {
@@ -38,10 +38,10 @@ export const fileOperations = resource('Files', (api, context) => {
     find: fileAt,
     run: ({ found: file }) => fileRecord(file),
   })
-  api.put(ONE, {
+  api.put(FILE_PATH, {
     id: 'uploadFile',
     summary: 'Upload a file: as the part "file" of a form, as the body, or by URL',
-    description: OPTIONS,
+    description: READING_OPTIONS,
     takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
     query: UPLOAD_QUERY,
     form: UPLOAD_FORM,
@@ -55,10 +55,10 @@ export const fileOperations = resource('Files', (api, context) => {
     run: async ({ request, params: { file_name: name } }) =>
       outcomeRecord(await uploaded(context, request, name)),
   })
-  api.post(ALL, {
+  api.post(FILES_PATH, {
     id: 'uploadFiles',
     summary: 'Upload the files of a form',
-    description: OPTIONS,
+    description: READING_OPTIONS,
     takes: ['multipart/form-data'],
     form: UPLOADS_FORM,
     answers: {
@@ -71,14 +71,14 @@ export const fileOperations = resource('Files', (api, context) => {
       return listRecord(outcome)
     },
   })
-  api.delete(ONE, {
+  api.delete(FILE_PATH, {
     id: 'deleteFile',
     summary: 'Delete a file',
     answers: SEVERAL,
     find: fileAt,
     run: ({ found: file }) => deps.dropFile(file),
   })
-  api.get(`${ONE}/content`, {
+  api.get(`${FILE_PATH}/content`, {
     id: 'downloadFile',
     summary: 'Download a file',
     produces: 'application/octet-stream',

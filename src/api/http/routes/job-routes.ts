@@ -31,10 +31,10 @@ import type { RouteContext } from '../request/route-context.ts'
 import { maybe, strict } from '../request/schema-words.ts'
 import { type At, projectAt } from './place-finders.ts'
 
-const ALL = '/api/jobs'
-const ONE = `${ALL}/:job_id` as const
-const SCHEDULES = '/api/projects/:project_name/jobs'
-const ONE_SCHEDULE = `${SCHEDULES}/:job_name` as const
+const JOBS_PATH = '/api/jobs'
+const JOB_PATH = `${JOBS_PATH}/:job_id` as const
+const SCHEDULES_PATH = '/api/projects/:project_name/jobs'
+const SCHEDULE_PATH = `${SCHEDULES_PATH}/:job_name` as const
 
 const FILTER = {
   kind: choice(JOB_KINDS, { description: 'Jobs of this kind' }),
@@ -45,23 +45,23 @@ const OVER = queryParameters({
   state: choice(['done', 'failed', 'cancelled'], { description: 'Jobs in this state' }),
   ...FILTER,
 })
-const LIST = queryParameters({
+const JOBS_QUERY = queryParameters({
   ids: parsedText({ description: 'Jobs with these ids: 3,4,7', charsMax: 4000 }, idsIn),
   state: choice(JOB_STATES, { description: 'Jobs in this state' }),
   ...FILTER,
   ...offsetPaging({ min: 0, isCut: true, description: 'Jobs per page, at most 1000' }),
 })
 
-const TEXT = maybe(t.String())
-const CREATE = bodySchema(
+const OPTIONAL_TEXT = maybe(t.String())
+const NEW_SCHEDULE = bodySchema(
   strict({
     job: strict({
       name: t.String(),
       query: t.String(),
-      if_query: TEXT,
-      start_at: TEXT,
-      end_at: TEXT,
-      schedule_str: TEXT,
+      if_query: OPTIONAL_TEXT,
+      start_at: OPTIONAL_TEXT,
+      end_at: OPTIONAL_TEXT,
+      schedule_str: OPTIONAL_TEXT,
     }),
   }),
 )
@@ -75,10 +75,10 @@ const CHANGES = {
 
 export const jobOperations = resource('Jobs', (api, context) => {
   const { jobsFor } = context.deps
-  api.get(ALL, {
+  api.get(JOBS_PATH, {
     id: 'listJobs',
     summary: 'List the jobs, newest first',
-    query: LIST,
+    query: JOBS_QUERY,
     answers: {
       200: [
         'items, total (all matching jobs), next (the offset of the next page, or null)',
@@ -91,24 +91,24 @@ export const jobOperations = resource('Jobs', (api, context) => {
       return { items: items.map(jobRecord), ...page }
     },
   })
-  api.get(ONE, {
+  api.get(JOB_PATH, {
     id: 'getJob',
     summary: 'Get a job',
     answers: { 200: ['The job', JOB] },
-    run: ({ principal, params }) => jobRecord(jobsFor(principal).get(idOf(params.job_id))),
+    run: ({ principal, params }) => jobRecord(jobsFor(principal).get(jobId(params.job_id))),
   })
-  api.get(`${ONE}/events`, {
+  api.get(`${JOB_PATH}/events`, {
     id: 'watchJob',
     summary: 'Watch a job',
     description: 'The job now and after each change, a few times per second, until it is over',
     produces: 'text/event-stream',
     answers: { 200: ['Chunks of data: {json}', JOB] },
     run({ principal, params, scope }) {
-      const changes = jobsFor(principal).watch(idOf(params.job_id), scope.signal)
+      const changes = jobsFor(principal).watch(jobId(params.job_id), scope.signal)
       return eventStream(recordsOf(changes), scope)
     },
   })
-  api.delete(ALL, {
+  api.delete(JOBS_PATH, {
     id: 'deleteJobs',
     summary: 'Remove finished jobs from the list',
     description: 'Waiting and running jobs stay.',
@@ -119,22 +119,24 @@ export const jobOperations = resource('Jobs', (api, context) => {
       return { deleted: await jobsFor(principal).removeOver(ids) }
     },
   })
-  api.delete(ONE, {
+  api.delete(JOB_PATH, {
     id: 'deleteJob',
     summary: 'Remove a finished job from the list',
     answers: { 409: 'The job is not finished' },
-    run: ({ principal, params }) => jobsFor(principal).remove(idOf(params.job_id)),
+    run: ({ principal, params }) => jobsFor(principal).remove(jobId(params.job_id)),
   })
 })
 
-interface JobFilter {
-  readonly state: Job['state'] | undefined
-  readonly kind: Job['kind'] | undefined
-  readonly project: string | undefined
-  readonly knowledge_base: string | undefined
-}
-
-function jobsFound(context: RouteContext, request: Request, filter: JobFilter): readonly Job[] {
+function jobsFound(
+  context: RouteContext,
+  request: Request,
+  filter: {
+    readonly state: Job['state'] | undefined
+    readonly kind: Job['kind'] | undefined
+    readonly project: string | undefined
+    readonly knowledge_base: string | undefined
+  },
+): readonly Job[] {
   const { state, kind, project, knowledge_base: knowledgeBase } = filter
   if (project !== undefined) requireProject(context.snapshotFor(request), project)
   const jobs = context.deps.jobsFor(context.scopeOf(request).principal).list()
@@ -142,8 +144,8 @@ function jobsFound(context: RouteContext, request: Request, filter: JobFilter): 
     return (
       (state === undefined || job.state === state) &&
       (kind === undefined || job.kind === kind) &&
-      (project === undefined || isSame(job.projectName, project)) &&
-      (knowledgeBase === undefined || isSame(job.knowledgeBase ?? '', knowledgeBase))
+      (project === undefined || isSameJob(job.projectName, project)) &&
+      (knowledgeBase === undefined || isSameJob(job.knowledgeBase ?? '', knowledgeBase))
     )
   })
 }
@@ -164,24 +166,24 @@ async function* recordsOf(changes: AsyncIterable<Job>) {
 }
 
 /** @throws AppError `job_not_found` for what cannot be an id */
-function idOf(sent: string): number {
+function jobId(sent: string): number {
   const id = /^\d{1,15}$/.test(sent) ? Number(sent) : 0
   if (id > 0) return id
   throw new AppError('job_not_found', 'There is no such job: ids of jobs are numbers')
 }
 
-function isSame(name: string, other: string): boolean {
+function isSameJob(name: string, other: string): boolean {
   return nameKey(name) === nameKey(other)
 }
 
 export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } }) => {
   for (const change of ['cancel', 'retry', 'resume'] as const) {
-    api.post(`${ONE}/${change}`, {
+    api.post(`${JOB_PATH}/${change}`, {
       id: `${change}Job`,
       summary: CHANGES[change],
       answers: { 200: ['The job', JOB], 409: 'Not possible in this state' },
       async run({ principal, params }) {
-        return jobRecord(await jobsFor(principal)[change](idOf(params.job_id)))
+        return jobRecord(await jobsFor(principal)[change](jobId(params.job_id)))
       },
     })
   }
@@ -192,12 +194,12 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
     const { id: projectId } = projectAt(place)
     const { job_name: name } = place.params
     const found = schedules.store.list().find((one) => {
-      return one.projectId === projectId && isSame(one.name, name)
+      return one.projectId === projectId && isSameJob(one.name, name)
     })
     if (found === undefined) throw notFound('schedule', name)
     return found
   }
-  api.get(SCHEDULES, {
+  api.get(SCHEDULES_PATH, {
     id: 'listSchedules',
     summary: 'List the scheduled jobs of a project',
     find: projectAt,
@@ -207,12 +209,12 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
       return own.map(scheduleRecord)
     },
   })
-  api.post(SCHEDULES, {
+  api.post(SCHEDULES_PATH, {
     id: 'createSchedule',
     summary: 'Create a scheduled job',
     needs: 'admin',
     find: projectAt,
-    body: CREATE,
+    body: NEW_SCHEDULE,
     answers: { 201: ['The job', SCHEDULE], 409: 'The name is already in use' },
     async run({ found: project, body: { job } }) {
       const { name, query, if_query: ifQuery = null, schedule_str: every = null } = job
@@ -221,14 +223,14 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
       return scheduleRecord(await schedules.create(draft))
     },
   })
-  api.get(ONE_SCHEDULE, {
+  api.get(SCHEDULE_PATH, {
     id: 'getSchedule',
     summary: 'Get a scheduled job',
     find: scheduleAt,
     answers: { 200: ['The job', SCHEDULE] },
     run: ({ found }) => scheduleRecord(found),
   })
-  api.delete(ONE_SCHEDULE, {
+  api.delete(SCHEDULE_PATH, {
     id: 'deleteSchedule',
     summary: 'Delete a scheduled job',
     description: 'A running run is cancelled; stored rows stay.',
@@ -236,7 +238,7 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
     find: scheduleAt,
     run: ({ found }) => schedules.drop(found),
   })
-  api.get(`${ONE_SCHEDULE}/history`, {
+  api.get(`${SCHEDULE_PATH}/history`, {
     id: 'listScheduleRuns',
     summary: 'List the runs of a scheduled job, newest first',
     find: scheduleAt,

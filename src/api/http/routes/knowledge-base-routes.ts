@@ -38,11 +38,11 @@ import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
 import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
 import { knowledgeBaseAt, projectAt } from './place-finders.ts'
 
-const LIST = '/api/projects/:project_name/knowledge_bases'
-const ONE = `${LIST}/:knowledge_base_name` as const
+const KNOWLEDGE_BASES_PATH = '/api/projects/:project_name/knowledge_bases'
+const KNOWLEDGE_BASE_PATH = `${KNOWLEDGE_BASES_PATH}/:knowledge_base_name` as const
 
 export const knowledgeBaseOperations = resource('Knowledge bases', (api, context) => {
-  api.get(LIST, {
+  api.get(KNOWLEDGE_BASES_PATH, {
     id: 'listKnowledgeBases',
     summary: 'List the knowledge bases of a project',
     answers: { 200: ['The knowledge bases', t.Array(KNOWLEDGE_BASE)] },
@@ -55,7 +55,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return records
     },
   })
-  api.post(LIST, {
+  api.post(KNOWLEDGE_BASES_PATH, {
     id: 'createKnowledgeBase',
     summary: 'Create a knowledge base',
     find: projectAt,
@@ -67,14 +67,14 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return await shownKnowledgeBase(context, kb)
     },
   })
-  api.get(ONE, {
+  api.get(KNOWLEDGE_BASE_PATH, {
     id: 'getKnowledgeBase',
     summary: 'Get a knowledge base',
     find: knowledgeBaseAt,
     answers: { 200: ['The knowledge base', KNOWLEDGE_BASE] },
     run: async ({ found: kb }) => await shownKnowledgeBase(context, kb),
   })
-  api.put(ONE, {
+  api.put(KNOWLEDGE_BASE_PATH, {
     id: 'updateKnowledgeBase',
     summary: 'Insert documents into a knowledge base, or update its definition',
     find: knowledgeBaseAt,
@@ -100,7 +100,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
   })
-  api.delete(ONE, {
+  api.delete(KNOWLEDGE_BASE_PATH, {
     id: 'deleteKnowledgeBase',
     summary: 'Delete a knowledge base and its documents',
     find: knowledgeBaseAt,

@@ -107,9 +107,9 @@ async function answer(
   const type = response.headers.get('content-type')
   if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const headers = Object.fromEntries(response.headers)
-  return streamedResponse(piecesOf(response.body), { headers, scope })
+  return streamedResponse(bodyPieces(response.body), { headers, scope })
 }
 
-async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* bodyPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of body) yield piece
 }

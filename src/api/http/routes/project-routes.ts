@@ -23,12 +23,12 @@ import { scheduleRecord } from './job-routes.ts'
 import { shownKnowledgeBase } from './knowledge-base-routes.ts'
 import { type At, projectAt } from './place-finders.ts'
 
-const ONE = '/api/projects/:project_name'
-const VIEWS = `${ONE}/views` as const
-const ONE_VIEW = `${VIEWS}/:view_name` as const
+const PROJECT_PATH = '/api/projects/:project_name'
+const VIEWS_PATH = `${PROJECT_PATH}/views` as const
+const VIEW_PATH = `${VIEWS_PATH}/:view_name` as const
 
 const NEW_PROJECT = strict({ name: t.String() })
-const CREATE = bodySchema(strict({ project: NEW_PROJECT }))
+const PROJECT_TO_CREATE = bodySchema(strict({ project: NEW_PROJECT }))
 /** The name without its wrapper is understood, too. */
 const CREATE_FLAT = bodySchema(
   strict({ name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) }),
@@ -47,19 +47,19 @@ export const projectOperations = resource('Projects', (api, { deps, snapshotFor 
     body: CREATE_FLAT,
     answers: { 201: ['The project', PROJECT], 409: 'The name is already in use' },
     async run({ request, body: sent, principal }) {
-      const name = sent.name ?? CREATE.check(sent, request.method).project.name
+      const name = sent.name ?? PROJECT_TO_CREATE.check(sent, request.method).project.name
       requireNamespace(principal, name)
       return projectRecord(await createProject(name, deps.catalog))
     },
   })
-  api.get(ONE, {
+  api.get(PROJECT_PATH, {
     id: 'getProject',
     summary: 'Get a project',
     find: projectAt,
     answers: { 200: ['The project', PROJECT] },
     run: ({ found }) => projectRecord(found),
   })
-  api.delete(ONE, {
+  api.delete(PROJECT_PATH, {
     id: 'deleteProject',
     summary: 'Delete a project and everything in it',
     find: projectAt,
@@ -124,7 +124,7 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
   const viewAt = ({ params, snapshot }: At<'project_name' | 'view_name'>) => {
     return requireView(snapshot, params.project_name, params.view_name)
   }
-  api.get(VIEWS, {
+  api.get(VIEWS_PATH, {
     id: 'listViews',
     summary: 'List the views of a project',
     answers: { 200: ['The views', t.Array(VIEW)] },
@@ -133,7 +133,7 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
       return viewsOf(snapshot, requireProject(snapshot, params.project_name)).map(viewRecord)
     },
   })
-  api.post(VIEWS, {
+  api.post(VIEWS_PATH, {
     id: 'createView',
     summary: 'Create a view',
     body: CREATE_VIEW,
@@ -143,13 +143,13 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
       return viewRecord(await views.create(draft, principal, signal))
     },
   })
-  api.get(ONE_VIEW, {
+  api.get(VIEW_PATH, {
     id: 'getView',
     summary: 'Get a view',
     answers: { 200: ['The view', VIEW] },
     run: ({ request, params }) => viewRecord(viewAt({ params, snapshot: snapshotFor(request) })),
   })
-  api.put(ONE_VIEW, {
+  api.put(VIEW_PATH, {
     id: 'replaceView',
     summary: 'Replace the query of a view',
     find: viewAt,
@@ -162,7 +162,7 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
       return viewRecord(await views.alter(view, sent.query, principal, signal))
     },
   })
-  api.delete(ONE_VIEW, {
+  api.delete(VIEW_PATH, {
     id: 'deleteView',
     summary: 'Delete a view',
     find: viewAt,

@@ -38,7 +38,7 @@ const K_UNSET = 10
 const NEIGHBOURS_MAX = 10
 /** Numbers of a query vector. */
 const VECTOR_MAX = 65_536
-const COLUMNS_MAX = 1000
+const SHOWN_COLUMNS_MAX = 1000
 
 const optional = {
   flag: () => maybe(t.Boolean()),
@@ -52,6 +52,9 @@ const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
     k: optional.integer(1, K_MAX),
+    limit: maybe(
+      t.Number({ multipleOf: 1, minimum: 1, maximum: K_MAX, description: 'Another name for k' }),
+    ),
     mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
     alpha: optional.number(),
     fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
@@ -62,8 +65,9 @@ const SEARCH_SCHEMA = t.Object(
     per_document: optional.flag(),
     explain: optional.flag(),
     highlight: optional.flag(),
+    answerability: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
-    columns: maybe(t.Array(t.String(), { maxItems: COLUMNS_MAX })),
+    columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
   {
     $id: 'SearchRequest',
@@ -86,11 +90,12 @@ function searchOrder(sent: SentSearch): SearchOrder {
   const minRelevance = unitNumber('min_relevance', sent.min_relevance)
   return {
     query: sent.query,
-    k: sent.k ?? K_UNSET,
+    k: countOf(sent),
     explain: sent.explain ?? false,
     isHighlighted: sent.highlight ?? sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
     isPerDocument: sent.per_document ?? false,
+    isJudged: sent.answerability ?? false,
     ...(mode === undefined ? {} : { mode }),
     ...(fusion === undefined ? {} : { fusion }),
     ...(alpha === undefined ? {} : { alpha }),
@@ -99,6 +104,14 @@ function searchOrder(sent: SentSearch): SearchOrder {
     ...(sent.filters ? { filters: sent.filters } : {}),
     ...(typeof sent.rerank === 'boolean' ? { rerank: sent.rerank } : {}),
   }
+}
+
+/** @throws AppError `invalid_request` where the two names say different counts */
+function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
+  if (typeof k === 'number' && typeof limit === 'number' && k !== limit) {
+    throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
+  }
+  return k ?? limit ?? K_UNSET
 }
 
 function oneOf<T extends string>(
@@ -121,10 +134,11 @@ function unitNumber(field: string, sent: number | null | undefined): number | un
 
 /** @param columns the keys of metadata that are shown, without case; null: all */
 function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
-  const { results, warnings, explanation } = answer
+  const { results, warnings, explanation, answerable } = answer
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))
   return {
     results: results.map((result) => resultRecord(result, shown)),
+    ...(answerable === undefined ? {} : { answerable }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(explanation === null
       ? {}

@@ -16,8 +16,8 @@ import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import { type At, knowledgeBaseAt } from './place-finders.ts'
 
-const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
-const ONE = `${ALL}/:source_id` as const
+const SOURCES_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
+const SOURCE_PATH = `${SOURCES_PATH}/:source_id` as const
 
 /** Which fields there are depends on the kind: the catalog knows their wording. */
 const BODY = bodySchema(strict({ source: anObject(SOURCE_DEFINITION) }))
@@ -33,14 +33,14 @@ export const sourceOperations = resource('Sources', (api, context) => {
     const kb = knowledgeBaseAt(place)
     return { kb, source: requireSource(kb, place.params.source_id, sources) }
   }
-  api.get(ALL, {
+  api.get(SOURCES_PATH, {
     id: 'listSources',
     summary: 'List the sources of a knowledge base',
     find: knowledgeBaseAt,
     answers: { 200: ['The sources, each with its last run', t.Array(SOURCE)] },
     run: ({ found: kb }) => sources.list(kb).map((source) => sourceRecord(kb, source, sources)),
   })
-  api.post(ALL, {
+  api.post(SOURCES_PATH, {
     id: 'createSource',
     summary: 'Add a source to a knowledge base',
     needs: 'admin',
@@ -55,14 +55,14 @@ export const sourceOperations = resource('Sources', (api, context) => {
       return sourceRecord(kb, await createSource(kb, sent, sources), sources)
     },
   })
-  api.get(ONE, {
+  api.get(SOURCE_PATH, {
     id: 'getSource',
     summary: 'Get a source',
     find: sourceAt,
     answers: { 200: ['The source', SOURCE] },
     run: ({ found: { kb, source } }) => sourceRecord(kb, source, sources),
   })
-  api.patch(ONE, {
+  api.patch(SOURCE_PATH, {
     id: 'updateSource',
     summary: 'Change a source',
     needs: 'admin',
@@ -73,14 +73,14 @@ export const sourceOperations = resource('Sources', (api, context) => {
       return sourceRecord(kb, await alterSource(source, sent, sources), sources)
     },
   })
-  api.delete(ONE, {
+  api.delete(SOURCE_PATH, {
     id: 'deleteSource',
     summary: 'Remove a source; its documents stay',
     needs: 'admin',
     find: sourceAt,
     run: ({ found: { source } }) => sources.drop(source),
   })
-  api.post(`${ONE}/run`, {
+  api.post(`${SOURCE_PATH}/run`, {
     id: 'runSource',
     summary: 'Sync the knowledge base with a source',
     needs: 'admin',
@@ -92,7 +92,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
       return jobRecord(await sources.run(source, { isFull: full === true }))
     },
   })
-  api.get(`${ONE}/runs`, {
+  api.get(`${SOURCE_PATH}/runs`, {
     id: 'listSourceRuns',
     summary: 'List the runs of a source, newest first',
     query: RUNS,

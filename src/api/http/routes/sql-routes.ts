@@ -37,7 +37,7 @@ const LINES = t.String({
 
 const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
 
-const OTHERS = {
+const OTHER_TYPES = {
   context: maybe(
     t.Object(
       { db: maybe(t.String()) },
@@ -58,8 +58,8 @@ const OTHERS = {
 /** Existing clients know the words for a statement that is missing: the route has them. */
 const QUERY = bodySchema(
   documentedAs(
-    t.Object({ query: t.Optional(t.Unknown()), ...OTHERS }),
-    named('SqlStatement', { query: STATEMENT, ...OTHERS }),
+    t.Object({ query: t.Optional(t.Unknown()), ...OTHER_TYPES }),
+    named('SqlStatement', { query: STATEMENT, ...OTHER_TYPES }),
   ),
 )
 
@@ -99,7 +99,7 @@ export const sqlOperations = resource('SQL', (api, context) => {
       if (typeof sent.query !== 'string') {
         throw new AppError('invalid_request', 'Please provide "query" with the request.')
       }
-      const format = formatOf(sent.response_format, request.headers.get('accept'))
+      const format = requestedFormat(sent.response_format, request.headers.get('accept'))
       const db = sent.context?.db || DEFAULT_PROJECT
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
@@ -116,7 +116,7 @@ export const sqlOperations = resource('SQL', (api, context) => {
 })
 
 /** @throws AppError `invalid_request` for a format that does not exist */
-function formatOf(named: unknown, accept: string | null): AnswerFormat {
+function requestedFormat(named: unknown, accept: string | null): AnswerFormat {
   if (named === 'jsonlines' || named === 'sse') return named
   if (named !== null && named !== undefined) {
     const message = '"response_format" must be "jsonlines", "sse" or null'
@@ -126,7 +126,7 @@ function formatOf(named: unknown, accept: string | null): AnswerFormat {
 }
 
 /** How each format is called in an address, and the ending of a file of it. */
-const FORMATS = {
+const LINK_FORMATS = {
   json: 'json',
   csv: 'csv',
   ndjson: 'ndjson',
@@ -134,7 +134,7 @@ const FORMATS = {
   arrow: 'arrows',
 } as const satisfies Partial<Record<AnswerFormat, string>>
 
-type LinkFormat = keyof typeof FORMATS
+type LinkFormat = keyof typeof LINK_FORMATS
 
 /** `p.name=value`: the value of the placeholder `:name`. */
 const PLACEHOLDER = /^p\.(.+)$/s
@@ -164,7 +164,7 @@ Failures are problems with their own status, in every format. Pages of other sit
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {
     refuseForeignLink(request, context.authentication)
-    const { sql, db, params, format, headers } = linkOf(request)
+    const { sql, db, params, format, headers } = resultLink(request)
     const statement = { sql, db, params, session: null, isLink: true }
     const wanted = { format, tellsFailure: false }
     const response = await statementAnswer(context, request, statement, wanted)
@@ -208,7 +208,7 @@ interface Link {
 }
 
 /** @throws AppError `invalid_request`, `missing_parameter` */
-function linkOf(request: Request): Link {
+function resultLink(request: Request): Link {
   const { searchParams } = new URL(request.url)
   checkNames(searchParams)
   const sent = LINK.read(request)
@@ -239,7 +239,7 @@ function checkNames(searchParams: URLSearchParams): void {
 }
 
 function isLinkFormat(name: string): name is LinkFormat {
-  return Object.hasOwn(FORMATS, name)
+  return Object.hasOwn(LINK_FORMATS, name)
 }
 
 /** Valid JSON is read as such; anything else is text, also a number that JavaScript would round. */
@@ -253,15 +253,15 @@ function placeholderValue(sent: string): unknown {
 
 /** What can be a file's name everywhere. */
 const UNFIT = /[^\p{L}\p{N}._ -]+/gu
-const NAME_CHARS_MAX = 100
+const FILE_NAME_CHARS_MAX = 100
 
 function headersOf(
   format: LinkFormat,
   download: string | undefined,
 ): Readonly<Record<string, string>> {
   const isNamed = download !== undefined && !['1', 'true'].includes(download)
-  const named = (isNamed ? download : 'result').replaceAll(UNFIT, '_').slice(0, NAME_CHARS_MAX)
-  const ending = `.${FORMATS[format]}`
+  const named = (isNamed ? download : 'result').replaceAll(UNFIT, '_').slice(0, FILE_NAME_CHARS_MAX)
+  const ending = `.${LINK_FORMATS[format]}`
   const name = named.toLowerCase().endsWith(ending) ? named : `${named}${ending}`
   // Browsers show JSON; the others they can only store.
   const isStored = download !== undefined || (format !== 'json' && format !== 'ndjson')

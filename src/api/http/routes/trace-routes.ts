@@ -39,8 +39,8 @@ import {
 } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 
-const ALL = '/api/traces'
-const ONE = `${ALL}/:trace_id` as const
+const TRACES_PATH = '/api/traces'
+const TRACE_PATH = `${TRACES_PATH}/:trace_id` as const
 
 const FEEDBACK = bodySchema(strict({ rating: t.Number(), comment: maybe(t.String()) }))
 
@@ -63,7 +63,7 @@ const FILTERS = {
   to: moment({ description: 'Started before this time' }),
   q: words('Part of the question; case is ignored'),
 }
-const LIST = queryParameters({
+const TRACES_QUERY = queryParameters({
   ...FILTERS,
   ...paging('Traces per page'),
 })
@@ -88,10 +88,10 @@ export const traceOperations = resource('Traces', (api, context) => {
     if (isInside && maySeeAsked(asker, trace.askedBy)) return trace
     throw traceNotFound(traceId)
   }
-  api.get(ALL, {
+  api.get(TRACES_PATH, {
     id: 'listTraces',
     summary: 'List the runs of agents, newest first',
-    query: LIST,
+    query: TRACES_QUERY,
     answers: { 200: ['items, next (the cursor of the next page, or null)', TRACE_LIST] },
     async run({ principal, query: sent }) {
       const filter = { ...filterOf(sent), ...visibleTo(principal) }
@@ -99,7 +99,7 @@ export const traceOperations = resource('Traces', (api, context) => {
       return { items: items.map(summaryRecord), next: nextCursor(next) }
     },
   })
-  api.delete(ALL, {
+  api.delete(TRACES_PATH, {
     id: 'deleteTraces',
     summary: 'Delete the traces that match the filters',
     needs: 'admin',
@@ -117,20 +117,20 @@ export const traceOperations = resource('Traces', (api, context) => {
       return { deleted: await traces.removeAll(filter) }
     },
   })
-  api.get(ONE, {
+  api.get(TRACE_PATH, {
     id: 'getTrace',
     summary: 'Get an agent’s run with its turns and steps',
     answers: { 200: ['The trace', TRACE] },
     run: async ({ principal, params }) =>
       traceRecord(await visibleTrace(principal, params.trace_id)),
   })
-  api.delete(ONE, {
+  api.delete(TRACE_PATH, {
     id: 'deleteTrace',
     summary: 'Delete a trace',
     needs: 'admin',
     run: ({ params }) => traces.remove(params.trace_id),
   })
-  api.post(`${ONE}/feedback`, {
+  api.post(`${TRACE_PATH}/feedback`, {
     id: 'rateTrace',
     summary: 'Rate an answer',
     description: 'Replaces an earlier rating of this run',
@@ -153,7 +153,7 @@ export const traceOperations = resource('Traces', (api, context) => {
 })
 
 /** The filters that were sent. */
-function filterOf(sent: ReturnType<typeof LIST.read> | ReturnType<typeof SELECTION.read>) {
+function filterOf(sent: ReturnType<typeof TRACES_QUERY.read> | ReturnType<typeof SELECTION.read>) {
   const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
   const [projectName, agentName, questionPart] = [project, agent, q]
   const filter = {

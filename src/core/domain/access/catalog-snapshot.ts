@@ -24,13 +24,11 @@ export interface CatalogSnapshot {
   readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
   /** Set if the reader may not see or read everything: what they may not name is left out. */
-  readonly limits?: CatalogLimits
-}
-
-export interface CatalogLimits {
-  readonly rights: Rights
-  /** The same for the same rights. */
-  readonly key: string
+  readonly limits?: {
+    readonly rights: Rights
+    /** The same for the same rights. */
+    readonly key: string
+  }
 }
 
 interface Named {

@@ -163,16 +163,18 @@ export function maskedParameters(
   return Object.fromEntries(shown)
 }
 
-interface IdleParameters {
-  isIdle(given: SourceParameters): boolean
-  readonly message: string
-}
-
 const UNCHECKED: readonly unknown[] = ['prefer', 'allow', 'no-verify']
 const OPTIONAL: readonly unknown[] = ['disable', 'prefer', 'allow']
 
 /** What would be accepted and then have no effect. */
-const IDLE: Partial<Readonly<Record<DataSourceEngine, readonly IdleParameters[]>>> = {
+const IDLE: Partial<
+  Readonly<
+    Record<
+      DataSourceEngine,
+      readonly { isIdle(given: SourceParameters): boolean; readonly message: string }[]
+    >
+  >
+> = {
   postgres: [
     {
       isIdle: ({ ssl, sslmode = ssl === true ? 'require' : 'disable' }) =>

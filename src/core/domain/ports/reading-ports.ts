@@ -20,7 +20,13 @@ export interface ReadingOptions {
   readonly allText?: boolean
   /** The only sheet to read, by its name or its number, from 1. */
   readonly sheet?: string
+  /** Whether a model reads pages and pictures without text; missing: `yes`, where one is set. */
+  readonly ocr?: OcrWish
 }
+
+export const OCR_WISHES = ['yes', 'no', 'ask'] as const
+/** `ask`: a file that needs it is refused, with what it would cost. */
+export type OcrWish = (typeof OCR_WISHES)[number]
 
 /** A file to read, on disk. */
 export interface SourceFile {

@@ -1,6 +1,6 @@
 /** Whether the text of an answer is right, by its characters alone. */
 
-/** What differs in writing and not in what is said, as SQuAD's evaluation leaves it out: case, punctuation, articles, space. */
+/** Removes differences in writing only, like SQuAD's evaluation: case, punctuation, articles, space. */
 export function normalizedAnswer(text: string): string {
   return withoutArticles(text.normalize('NFKC').toLowerCase().replace(PUNCTUATION, ''))
 }
@@ -20,7 +20,7 @@ export function isExactAnswer(answer: string, accepted: readonly string[]): bool
   const said = normalizedAnswer(answer)
   return accepted.some((one) => {
     const wanted = normalizedAnswer(one)
-    // Of an answer that is nothing but signs or an article, nothing is left.
+    // An answer of only signs or an article becomes empty.
     return wanted === '' ? answer.trim() === one.trim() : said === wanted
   })
 }

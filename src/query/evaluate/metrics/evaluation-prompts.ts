@@ -1,10 +1,10 @@
 import { parsedJson } from '../../../core/json.ts'
 
-/** What a chat model is asked for an evaluation, and how its replies are read. */
+/** An evaluation's prompt to a chat model, and how its reply is read. */
 export interface EvaluationPrompt<T> {
   readonly system: string
   readonly user: string
-  /** null: the reply is not what was asked for. */
+  /** null: the reply has another form. */
   read(reply: string): T | null
 }
 
@@ -58,17 +58,7 @@ export function relevancePrompt(question: string, passage: string): EvaluationPr
   }
 }
 
-/** An answer, and what is known of the right one. */
-export interface JudgedAnswer {
-  readonly question: string
-  readonly answer: string
-  /** Any of them is right; empty: the right answer is that the data has none; null: unknown. */
-  readonly accepted: readonly string[] | null
-  /** The quotes that the answer cites. */
-  readonly quotes: readonly string[]
-}
-
-/** What a model says of an answer. */
+/** A model's judgment of an answer. */
 export interface AnswerJudgment {
   /** In [0, 1]. */
   readonly score: number
@@ -90,7 +80,14 @@ const ANSWER_TASK = [
 ].join('\n')
 
 /** Asks whether an answer is right. */
-export function answerPrompt(judged: JudgedAnswer): EvaluationPrompt<AnswerJudgment> {
+export function answerPrompt(judged: {
+  readonly question: string
+  readonly answer: string
+  /** Any of them is right; empty: the right answer is that the data has none; null: unknown. */
+  readonly accepted: readonly string[] | null
+  /** The quotes that the answer cites. */
+  readonly quotes: readonly string[]
+}): EvaluationPrompt<AnswerJudgment> {
   const { question, answer, accepted, quotes } = judged
   const data = {
     question: promptText(question),

@@ -3,11 +3,11 @@ import { metricsOf } from './retrieval-metrics.ts'
 /** From this score on a passage counts as relevant. */
 const RELEVANT_SCORE = 0.5
 
-/** What a model's scores of the passages found for one question say about their ranking. */
+/** What a model's scores of a question's passages say about their ranking. */
 export interface ModelScoredRanking {
   /** The scores as they were given, the first passage's first. */
   readonly scores: readonly number[]
-  /** The mean score; 0 where nothing was found. */
+  /** The mean score; 0 without passages. */
   readonly relevance: number
   /** From 0; null: no passage is relevant. */
   readonly firstRelevantPosition: number | null
@@ -16,8 +16,8 @@ export interface ModelScoredRanking {
   /** Relevant passages among the first k, of k, however few were found. */
   readonly precision: number
   /**
-   * Shannon's entropy in nats of the scores as shares of their sum: 0 where one passage has all
-   * the relevance, ln n where n passages have the same. null: all scores are 0.
+   * Shannon's entropy in nats of the scores as shares of their sum: 0 if one passage has all the relevance, ln n if n
+   * passages have the same. null: all scores are 0.
    */
   readonly entropy: number | null
   /**
@@ -44,7 +44,7 @@ export function modelScoredRanking(scores: readonly number[], k: number): ModelS
   }
 }
 
-/** Means over questions, each with the same weight; null where no question has the value. */
+/** Unweighted means over questions; null if no question has the value. */
 export interface MeanRelevance {
   readonly relevance: number | null
   /** The mean score at each position, over the questions that found a passage there. */

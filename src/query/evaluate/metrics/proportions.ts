@@ -27,8 +27,8 @@ export interface PairedComparison {
   readonly losses: number
   readonly ties: number
   /**
-   * McNemar's exact test, two sided: how probable a difference of this size or more is where both are equally good. 1: no
-   * question tells them apart.
+   * McNemar's exact test, two-sided: the probability of a difference of at least this size if both are equally good. 1: no
+   * question distinguishes them.
    */
   readonly pValue: number
 }
@@ -41,7 +41,7 @@ export function pairedComparison(
   return { wins, losses, ties: pairs.length - wins - losses, pValue: signTest(wins, losses) }
 }
 
-/** Of n throws of a coin, so few or fewer on one of its sides, or so on the other. */
+/** The probability that one side of a coin comes up at most this often in n throws, for either side. */
 function signTest(wins: number, losses: number): number {
   const total = wins + losses
   const fewer = Math.min(wins, losses)

@@ -14,7 +14,7 @@ export interface RetrievalMetrics {
   readonly recall: number
   /** Relevant documents among the first k, of k, however few the ranking has. */
   readonly precision: number
-  /** 1 / the rank of the first relevant document; 0 where it is beyond k. Its mean is MRR@k. */
+  /** 1 / the rank of the first relevant document; 0 beyond k. Its mean is MRR@k. */
   readonly reciprocalRank: number
   /**
    * The mean over all relevant documents of the precision at their rank; 0 for those beyond k, as
@@ -24,12 +24,11 @@ export interface RetrievalMetrics {
 }
 
 /**
- * @param ranking ids of documents, the best first; one that comes again is left out, and what is
- * behind it moves up
+ * @param ranking document ids, best first; repeated ones are dropped, and later ones move up
  * @param gradesById document → grade; a document is relevant when its grade is above 0, and one
  * without a grade is not; a negative grade counts as 0
  * @param k how many documents from the front are looked at
- * @returns null where no document is relevant: nothing can be found, well or badly
+ * @returns null without a relevant document: nothing can be found
  * @throws AppError `invalid_request` for a k below 1 or not whole, and a grade that is not finite
  */
 export function metricsOf(
@@ -61,7 +60,7 @@ export interface MeanMetrics extends RetrievalMetrics {
   readonly skippedCount: number
 }
 
-/** Means over questions, each with the same weight; all 0 where there is none to take a mean of. */
+/** Unweighted means over questions; all 0 without any. */
 export function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): MeanMetrics {
   const counted = questions.filter((metrics) => metrics !== null)
   const mean = (name: keyof RetrievalMetrics) => {
@@ -94,7 +93,7 @@ function refuseWrong(gradesById: ReadonlyMap<string, number>, k: number): void {
   }
 }
 
-/** How often the one right document of a question was found, and how far down. */
+/** How often a question's one right document was found, and at which rank. */
 export interface KnownItemMetrics {
   /** Questions. */
   readonly total: number

@@ -17,7 +17,7 @@ interface Numbering {
   readonly level: number | null
 }
 
-const PLAIN: ParagraphStyle = {
+const PLAIN_PARAGRAPH: ParagraphStyle = {
   level: null,
   isTitle: false,
   isCode: false,
@@ -44,11 +44,11 @@ export class DocxStyles {
   }
 
   of(id: string | undefined): ParagraphStyle {
-    if (id === undefined) return PLAIN
+    if (id === undefined) return PLAIN_PARAGRAPH
     const known = this.#known.get(id)
     if (known !== undefined) return known
     // Set first: a style may be based on itself.
-    this.#known.set(id, PLAIN)
+    this.#known.set(id, PLAIN_PARAGRAPH)
     const style = this.#resolved(id)
     this.#known.set(id, style)
     return style

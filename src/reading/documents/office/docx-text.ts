@@ -47,10 +47,10 @@ export function equationText(element: XmlElement): string {
 }
 
 function inner(element: XmlElement | undefined): string {
-  return elementsOf(element).map(written).join('')
+  return elementsOf(element).map(writtenRuns).join('')
 }
 
-function written(element: XmlElement): string {
+function writtenRuns(element: XmlElement): string {
   return (WRITERS[element.name] ?? inner)(element)
 }
 

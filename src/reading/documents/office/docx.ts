@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../../document-format.ts'
+import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import {
   attribute,
   child,
@@ -21,10 +20,10 @@ export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const main = office.mainPart('word/document.xml')
   const body = child(office.part(main), 'document', 'body')
   if (body === undefined) {
-    throw new AppError('file_unreadable', `The DOCX has no text part (${main})`)
+    throw unreadable(`The DOCX has no text part (${main})`)
   }
   const scans = scansOf(office, main, notes)
-  const parts = { ...partsOf(office, main), scans }
+  const parts = { ...packageParts(office, main), scans }
   const first = new DocxBody(parts, true)
   const read = first.read(body)
   // A field without an end would hide the rest: then none hides anything.
@@ -60,7 +59,7 @@ function scansOf(office: OfficePackage, main: string, notes: ReadingNotes): Docx
   }
 }
 
-function partsOf(office: OfficePackage, main: string): Omit<DocxParts, 'scans'> {
+function packageParts(office: OfficePackage, main: string): Omit<DocxParts, 'scans'> {
   const related = [...office.relationships(main).values()]
   const part = (type: string) => office.part(related.find((one) => one.type === type)?.path)
   return {
@@ -83,17 +82,12 @@ function notesOf(part: XmlElement | undefined, name: string): readonly [string, 
 
 /** Fields whose result repeats other text, or shows nothing. */
 const REPEATING_FIELD = /^\s*\\?(TOC|INDEX|TOA|RD|XE|TC|TA)\b/
-const DELETED = new Set(['del', 'moveFrom'])
+const DELETED_TEXT = new Set(['del', 'moveFrom'])
 /** Wrappers around blocks, rows, cells or text. */
 const WRAPPERS = new Set([
   ...['ins', 'moveTo', 'customXml', 'smartTag', 'sdtContent', 'hyperlink', 'dir', 'bdo'],
   ...['ruby', 'rubyBase', 'Choice', 'Fallback', 'r'],
 ])
-
-interface OpenField {
-  instruction: string
-  isResult: boolean
-}
 
 class DocxBody {
   readonly #styles: DocxStyles
@@ -101,7 +95,7 @@ class DocxBody {
   readonly #notes: ReadonlyMap<string, XmlElement>
   readonly #scans: DocxParts['scans']
   readonly #hidesFields: boolean
-  readonly #fields: OpenField[] = []
+  readonly #fields: { instruction: string; isResult: boolean }[] = []
   /** Text boxes and notes of the paragraph that is being read: they follow it. */
   #after: Block[] = []
   #noteCount = 0
@@ -167,7 +161,7 @@ class DocxBody {
   }
 
   #inline(element: XmlElement): string {
-    if (DELETED.has(element.name)) return ''
+    if (DELETED_TEXT.has(element.name)) return ''
     if (element.name === 'r') return isHidden(element) ? '' : this.#run(element)
     if (element.name === 'fldSimple') {
       const hides = REPEATING_FIELD.test(attribute(element, 'instr') ?? '')

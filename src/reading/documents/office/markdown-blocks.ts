@@ -23,7 +23,7 @@ export type Block =
 /** The cells of a row, each as its blocks. What a merged cell covers is an empty cell. */
 type Cells = readonly (readonly Block[])[]
 
-const COLUMNS_MAX = 200
+const TABLE_COLUMNS_SHOWN = 200
 /** A cell as long as this is a column of a layout, not a value. */
 const CELL_CHARS_MAX = 2000
 
@@ -84,7 +84,7 @@ export function fence(code: string, language: string): string {
 /** A pipe table; what only lays out a page becomes its blocks. */
 function markdownOfTable(rows: readonly Cells[]): string {
   const filled = rows.filter((cells) => cells.length > 0)
-  const texts = filled.map((cells) => cells.slice(0, COLUMNS_MAX).map(flatText))
+  const texts = filled.map((cells) => cells.slice(0, TABLE_COLUMNS_SHOWN).map(flatText))
   const width = Math.max(0, ...texts.map((cells) => lastFilled(cells)))
   const isLayout = width < 2 || texts.some((cells) => cells.some(isLong)) || isWide(filled)
   if (isLayout) return markdownOfBlocks(filled.flat(2))
@@ -102,7 +102,7 @@ function isLong(cell: string): boolean {
 }
 
 function isWide(rows: readonly Cells[]): boolean {
-  return rows.some((cells) => cells.length > COLUMNS_MAX)
+  return rows.some((cells) => cells.length > TABLE_COLUMNS_SHOWN)
 }
 
 function lastFilled(cells: readonly string[]): number {

@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../../document-format.ts'
+import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import {
   attribute,
   child,
@@ -25,7 +24,7 @@ import { joinedSlides, withNotesMark } from './pptx.ts'
 
 /** A text of LibreOffice and others (OpenDocument) as Markdown. */
 export function* readOdt(document: RawDocument): Generator<ReadDocument> {
-  const { reader, body, title, columns } = opened(document, 'text')
+  const { reader, body, title, columns } = openedOdf(document, 'text')
   const blocks = withWholeTitle(reader.read(body))
   yield wholeDocument({
     content: markdownOfBlocks(blocks),
@@ -37,7 +36,7 @@ export function* readOdt(document: RawDocument): Generator<ReadDocument> {
 
 /** Slides of LibreOffice and others (OpenDocument). */
 export function* readOdp(document: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
-  const { reader, body, title, columns } = opened(document, 'presentation')
+  const { reader, body, title, columns } = openedOdf(document, 'presentation')
   const slides = elementsOf(body)
     .filter((one) => one.name === 'page')
     .map((page) => blocksOfPage(page, reader))
@@ -51,7 +50,7 @@ export function* readOdp(document: RawDocument, notes: ReadingNotes): Generator<
   })
 }
 
-function opened({ bytes }: RawDocument, kind: 'text' | 'presentation') {
+function openedOdf({ bytes }: RawDocument, kind: 'text' | 'presentation') {
   const parts = zipEntries(bytes, (name) => {
     return /^(content\.xml|styles\.xml|meta\.xml|META-INF\/manifest\.xml|[^/]+\/content\.xml)$/.test(
       name,
@@ -62,12 +61,12 @@ function opened({ bytes }: RawDocument, kind: 'text' | 'presentation') {
     return found === undefined ? undefined : parseXml(found)
   }
   if ([...descendants(part('META-INF/manifest.xml'), 'encryption-data')].length > 0) {
-    throw new AppError('file_unreadable', 'The file is locked by a password; save it without one')
+    throw unreadable('The file is locked by a password; save it without one')
   }
   const content = child(part('content.xml'), 'document-content')
   const body = child(content, 'body', kind)
   if (content === undefined || body === undefined) {
-    throw new AppError('file_unreadable', 'The OpenDocument file has no text part (content.xml)')
+    throw unreadable('The OpenDocument file has no text part (content.xml)')
   }
   const formulas = [...parts.keys()].flatMap((name) => {
     const math = child(name.includes('/') ? part(name) : undefined, 'math')
@@ -113,7 +112,7 @@ const LEFT_OUT = new Set([
   ...['user-field-decls', 'presentation-notes', 'page-number', 'note-citation'],
 ])
 
-const COLUMNS_MAX = 200
+const REPEATED_COLUMNS_MAX = 200
 const ROWS_REPEATED_MAX = 100
 
 interface ListKind {
@@ -303,8 +302,9 @@ class OdfBody {
       if (cell.name !== 'table-cell' && cell.name !== 'covered-table-cell') continue
       const blocks = cell.name === 'table-cell' ? this.read(cell) : []
       const repeated = Number.parseInt(attribute(cell, 'number-columns-repeated') ?? '1', 10) || 1
-      const count = Math.min(Math.max(repeated, 1), COLUMNS_MAX)
-      for (let at = 0; at < count && cells.length < COLUMNS_MAX; at += 1) cells.push(blocks)
+      const count = Math.min(Math.max(repeated, 1), REPEATED_COLUMNS_MAX)
+      for (let at = 0; at < count && cells.length < REPEATED_COLUMNS_MAX; at += 1)
+        cells.push(blocks)
     }
     return cells
   }
@@ -329,7 +329,7 @@ function listKind(style: XmlElement): ListKind {
   return { levels }
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
+const ODF_FORMATS: Readonly<Record<string, string>> = {
   a: 'lowerLetter',
   A: 'upperLetter',
   i: 'lowerRoman',
@@ -338,7 +338,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 function listNumber(level: XmlElement, format: string): ListNumber {
   return {
-    format: FORMATS[format] ?? 'decimal',
+    format: ODF_FORMATS[format] ?? 'decimal',
     prefix: attribute(level, 'num-prefix') ?? '',
     suffix: attribute(level, 'num-suffix') ?? '.',
     start: Number.parseInt(attribute(level, 'start-value') ?? '1', 10) || 1,

@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
-import { type ReadingNotes, wholeDocument } from '../../document-format.ts'
+import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import { calendarText, excelFormat } from '../../tables/workbooks/xlsx.ts'
 import {
   attribute,
@@ -20,7 +19,7 @@ export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const main = office.mainPart('ppt/presentation.xml')
   const presentation = child(office.part(main), 'presentation')
   if (presentation === undefined) {
-    throw new AppError('file_unreadable', `The PPTX has no list of slides (${main})`)
+    throw unreadable(`The PPTX has no list of slides (${main})`)
   }
   const related = office.relationships(main)
   const listed = elementsOf(child(presentation, 'sldIdLst')).map((one) => {
@@ -217,9 +216,9 @@ function chartBlocks(part: XmlElement | undefined): Block[] {
   const chart = child(part, 'chartSpace', 'chart')
   const title = oneLine([...descendants(child(chart, 'title'), 't')].map(textOf).join(''))
   const series = [...descendants(child(chart, 'plotArea'), 'ser')].slice(0, 100)
-  const names = series.map((one) => oneLine(valuesOf(child(one, 'tx')).join(' ')))
+  const names = series.map((one) => oneLine(chartValues(child(one, 'tx')).join(' ')))
   const categories = categoriesOf(child(series[0], 'cat') ?? child(series[0], 'xVal'))
-  const columns = series.map((one) => valuesOf(child(one, 'val') ?? child(one, 'yVal')))
+  const columns = series.map((one) => chartValues(child(one, 'val') ?? child(one, 'yVal')))
   const count = Math.max(0, ...columns.map((values) => values.length))
   const cell = (text: string | undefined): Block[] => [{ kind: 'paragraph', text: text ?? '' }]
   const rows = Array.from({ length: count }, (_, at) => {
@@ -232,9 +231,9 @@ function chartBlocks(part: XmlElement | undefined): Block[] {
 
 /** `US / CA / SF` where categories have levels: the innermost comes first in the file, an outer one holds on. */
 function categoriesOf(element: XmlElement | undefined): readonly string[] {
-  const levels = [...descendants(element, 'lvl')].map(valuesOf)
+  const levels = [...descendants(element, 'lvl')].map(chartValues)
   const [inner, ...outer] = levels
-  if (inner === undefined) return valuesOf(element)
+  if (inner === undefined) return chartValues(element)
   return inner.map((name, at) => {
     const above = outer.map((names) => names.slice(0, at + 1).findLast((one) => one !== ''))
     return [...above.reverse(), name].filter((one) => one !== undefined && one !== '').join(' / ')
@@ -242,7 +241,7 @@ function categoriesOf(element: XmlElement | undefined): readonly string[] {
 }
 
 /** Each at its place: points without a value are not in the file. */
-function valuesOf(element: XmlElement | undefined): readonly string[] {
+function chartValues(element: XmlElement | undefined): readonly string[] {
   const values: string[] = []
   const dates = hasDates(element)
   let next = 0

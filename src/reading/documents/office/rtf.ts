@@ -1,6 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
-import { wholeDocument } from '../../document-format.ts'
+import { unreadable, wholeDocument } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import { type Block, markdownOfBlocks, oneLine, titleOfBlocks } from './markdown-blocks.ts'
 
@@ -16,7 +15,7 @@ export function* readRtf({ bytes }: RawDocument): Generator<ReadDocument> {
   })
 }
 
-function wordsOf(text: string): ReadonlySet<string> {
+function controlWords(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/))
 }
 
@@ -28,7 +27,7 @@ function pairsOf(text: string): ReadonlyMap<string, string> {
 }
 
 /** Groups that hold no text of the document. */
-const NO_TEXT = wordsOf(`
+const NO_TEXT = controlWords(`
   fonttbl colortbl stylesheet info pict object header footer headerl headerr headerf
   footerl footerr footerf fldinst listtable listoverridetable themedata generator rsidtbl
   xmlnstbl datastore bkmkstart bkmkend pntext pntxta pntxtb pn annotation atnid atnauthor
@@ -137,7 +136,7 @@ class RtfText {
   #open(): void {
     if (this.#groups.length > READING_LIMITS.rtfDepthMax) {
       const limit = `${READING_LIMITS.rtfDepthMax} levels`
-      throw new AppError('file_unreadable', `RTF nested deeper than ${limit}`)
+      throw unreadable(`RTF nested deeper than ${limit}`)
     }
     this.#groups.push(this.#group)
     this.#group = { ...this.#group }

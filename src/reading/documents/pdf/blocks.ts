@@ -21,7 +21,7 @@ export interface Surroundings {
 
 /** The lines of one column as blocks. */
 export function blocksOf(lines: readonly Line[], around: Surroundings): Block[] {
-  const column = columnOf(lines)
+  const column = columnAround(lines)
   const blocks: Block[] = []
   let index = 0
   while (index < lines.length) {
@@ -29,7 +29,7 @@ export function blocksOf(lines: readonly Line[], around: Surroundings): Block[] 
     if (line === undefined) break
     const end = blockEnd(lines, index, column, around)
     const own = lines.slice(index, end)
-    const kind = kindOf(lines, index, column, around)
+    const kind = lineKind(lines, index, column, around)
     const level = kind === 'heading' ? (levelAt(lines, index, column, around) ?? 1) : 0
     const text = blockText(own, kind, column, around)
     blocks.push({ kind, text: level > 0 ? `${'#'.repeat(level)} ${text}` : text, size: line.size })
@@ -46,7 +46,7 @@ interface Column {
   readonly isRtl: boolean
 }
 
-function columnOf(lines: readonly Line[]): Column {
+function columnAround(lines: readonly Line[]): Column {
   const texts = lines.filter(({ table }) => table === null)
   const leadings = texts
     .flatMap((line, index) => {
@@ -75,7 +75,12 @@ function margins(lines: readonly Line[]): Pick<Column, 'x0' | 'x1'> {
 
 type Kind = Block['kind']
 
-function kindOf(lines: readonly Line[], index: number, column: Column, around: Surroundings): Kind {
+function lineKind(
+  lines: readonly Line[],
+  index: number,
+  column: Column,
+  around: Surroundings,
+): Kind {
   const line = lines[index]
   if (line === undefined) return 'text'
   if (line.table !== null) return 'table'
@@ -91,7 +96,7 @@ function blockEnd(
   column: Column,
   around: Surroundings,
 ): number {
-  const kind = kindOf(lines, start, column, around)
+  const kind = lineKind(lines, start, column, around)
   let end = start + 1
   if (kind === 'table') return end
   if (kind === 'heading') {
@@ -108,7 +113,7 @@ function blockEnd(
     return end
   }
   while (end < lines.length) {
-    const next = kindOf(lines, end, column, around)
+    const next = lineKind(lines, end, column, around)
     if (next !== 'text' || startsParagraph(lines, end, column)) break
     end += 1
   }

@@ -12,7 +12,7 @@ export class Headings {
     this.bodySize = bodySize
     const byPage = new Map<number, { key: string; depth: number }[]>()
     for (const { title, depth, pageIndex } of outline) {
-      const entry = { key: keyOf(title), depth }
+      const entry = { key: styleKey(title), depth }
       const entries = byPage.get(pageIndex)
       if (entries === undefined) byPage.set(pageIndex, [entry])
       else entries.push(entry)
@@ -64,12 +64,12 @@ export class Headings {
   }
 
   #outlineDepth(line: Line, pageIndex: number): number | null {
-    const key = keyOf(line.text)
+    const key = styleKey(line.text)
     if (key.length < 2 || line.size < this.bodySize * 0.95) return null
     // Some programs point to the end of the page before.
     for (const page of [pageIndex, pageIndex - 1]) {
       for (const entry of this.#outline.get(page) ?? []) {
-        if (isSame(key, entry.key)) return entry.depth
+        if (isSameStyle(key, entry.key)) return entry.depth
       }
     }
     return null
@@ -77,7 +77,7 @@ export class Headings {
 }
 
 /** One may have the number of the chapter before the words that both have. */
-function isSame(line: string, title: string): boolean {
+function isSameStyle(line: string, title: string): boolean {
   if (line === title) return true
   const [longer, shorter] = line.length > title.length ? [line, title] : [title, line]
   if (shorter.length < 3 || !longer.endsWith(shorter)) return false
@@ -85,7 +85,7 @@ function isSame(line: string, title: string): boolean {
   return before.length <= NUMBER_CHARS_MAX && (/\p{N}/u.test(before) || /^[a-z]$/.test(before))
 }
 
-function keyOf(text: string): string {
+function styleKey(text: string): string {
   return text
     .toLowerCase()
     .normalize('NFKC')

@@ -10,7 +10,7 @@ export class Vocabulary {
   add(line: string): void {
     // The last word of a line may be half a word.
     const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
-    for (const [word] of line.slice(0, end).matchAll(WORDS)) {
+    for (const [word] of line.slice(0, end).matchAll(WORDS_OF_LINE)) {
       if (this.#words.size >= WORDS_MAX) return
       const small = word.toLowerCase()
       this.#words.add(small)
@@ -73,7 +73,7 @@ export function withoutSoftHyphens(text: string): string {
 
 const WORDS_MAX = 500_000
 const PART_MIN = 3
-const WORDS = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
+const WORDS_OF_LINE = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
 const FIRST_WORD = /^[\p{L}\p{N}]+/u
 const LAST_HYPHENED = /([\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*)([-\u00ad\u2010])$/u
 const NO_SPACES = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]/

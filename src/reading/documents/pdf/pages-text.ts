@@ -25,19 +25,17 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
   }
 }
 
-export interface PagesText {
+/** The text of all pages as Markdown. */
+export function pagesText(
+  pages: readonly PagePieces[],
+  outline: readonly OutlineEntry[],
+): {
   readonly content: string
   /** The start of each page in it. */
   readonly starts: readonly number[]
   /** The title shown on the first page. */
   readonly title: string | null
-}
-
-/** The text of all pages as Markdown. */
-export function pagesText(
-  pages: readonly PagePieces[],
-  outline: readonly OutlineEntry[],
-): PagesText {
+} {
   const bodySize = usualSize(pages)
   const upright = pages.map(({ directions }) => ({ fragments: directions[0] ?? [] }))
   const running = runningPieces(upright, bodySize)
@@ -68,13 +66,13 @@ export function pagesText(
         ? found.flatMap((one) => blocksOf(one, around))
         : [{ kind: 'text', text: scan }]
     writing.addPage(own)
-    if (pageIndex === 0) title = titleOf(own, bodySize)
+    if (pageIndex === 0) title = titleAmong(own, bodySize)
   }
   return { content: writing.content, starts: writing.starts, title }
 }
 
 /** The heading in the largest type, if there is but one of them. */
-function titleOf(blocks: readonly Block[], bodySize: number): string | null {
+function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)

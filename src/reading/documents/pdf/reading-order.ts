@@ -1,4 +1,4 @@
-import { type Fragment, type Line, linesOf } from './page/fragments.ts'
+import { type Fragment, fragmentLines, type Line } from './page/fragments.ts'
 
 /** Lines read from top to bottom before continuing in another place of the page. */
 export interface Region {
@@ -10,8 +10,8 @@ export interface Region {
  * lines of prose, or if the page draws one side after the other; otherwise they are the cells of a table's rows.
  */
 export function readingOrder(fragments: readonly Fragment[], depth = 0): Region[] {
-  const gutter = depth < DEPTH_MAX ? bestGutter(fragments) : null
-  if (gutter === null) return fragments.length === 0 ? [] : [{ lines: linesOf(fragments) }]
+  const gutter = depth < CUT_DEPTH_MAX ? bestGutter(fragments) : null
+  if (gutter === null) return fragments.length === 0 ? [] : [{ lines: fragmentLines(fragments) }]
   const regions: Region[] = []
   let whole: Fragment[] = []
   const flush = () => {
@@ -153,7 +153,7 @@ function isRtl(fragments: readonly Fragment[]): boolean {
   return fragments.filter(({ text }) => RTL.test(text)).length > fragments.length / 2
 }
 
-const DEPTH_MAX = 6
+const CUT_DEPTH_MAX = 6
 const LINES_MIN = 3
 /** In points. */
 const GUTTER_MIN = 6

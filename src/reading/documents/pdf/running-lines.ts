@@ -58,15 +58,15 @@ function edgeRows(fragments: readonly Fragment[]): Edges {
   // A page with few lines has no body that they could surround.
   const count = Math.min(ROWS_LOOKED_AT, Math.floor(rows.length / 2))
   return {
-    upper: rows.slice(0, count).map(rowOf),
+    upper: rows.slice(0, count).map(lineRow),
     lower: rows
       .slice(rows.length - count)
-      .map(rowOf)
+      .map(lineRow)
       .reverse(),
   }
 }
 
-function rowOf(found: readonly Fragment[]): Row {
+function lineRow(found: readonly Fragment[]): Row {
   const pieces = [...found].sort((a, b) => a.x0 - b.x0)
   return {
     pieces,
@@ -77,11 +77,11 @@ function rowOf(found: readonly Fragment[]): Row {
 }
 
 /** The same words, numbers aside, at the same height. */
-function keyOf({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
-  return `${Math.round(baseline / HEIGHT_STEP)} ${wordsOf(text)}`
+function lineKey({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
+  return `${Math.round(baseline / HEIGHT_STEP)} ${lineWords(text)}`
 }
 
-function wordsOf(text: string): string {
+function lineWords(text: string): string {
   return text
     .toLowerCase()
     .replace(/\p{Nd}+/gu, '#')
@@ -90,9 +90,9 @@ function wordsOf(text: string): string {
 
 /** The whole row, or one side of it: the chapter, next to a section that only this page has. */
 function isKnown(row: Row, known: ReadonlySet<string>): boolean {
-  if (known.has(keyOf(row))) return true
+  if (known.has(lineKey(row))) return true
   return (
-    row.pieces.length > 1 && row.pieces.some((piece) => isLong(piece) && known.has(keyOf(piece)))
+    row.pieces.length > 1 && row.pieces.some((piece) => isLong(piece) && known.has(lineKey(piece)))
   )
 }
 
@@ -113,7 +113,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
       // A neighbour's height differs by a rounding.
       for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
-        const key = keyOf({ ...row, baseline: row.baseline + shift })
+        const key = lineKey({ ...row, baseline: row.baseline + shift })
         const isLarge = row.size > bodySize * 1.15
         counts.set(key, (counts.get(key) ?? 0) + (isLarge ? 0.5 : 1))
       }

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/errors.ts'
+import { unreadable } from '../../document-format.ts'
 import type { SheetTable } from './sheet-table.ts'
 import type { SheetPart } from './xlsx.ts'
 import type { ZipParts } from './zip-parts.ts'
@@ -54,8 +54,7 @@ async function refuseLocked(parts: ZipParts): Promise<void> {
     text: () => {},
     close: () => {},
   })
-  if (isLocked)
-    throw new AppError('file_unreadable', 'The file is locked by a password; save it without one')
+  if (isLocked) throw unreadable('The file is locked by a password; save it without one')
 }
 
 async function readSheet(parts: ZipParts, wanted: number, table: SheetTable): Promise<void> {

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, quote } from '../../../core/domain/identifier.ts'
 import type { ReadTable } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
+import { unreadable } from '../../document-format.ts'
 import { counted, shown } from '../column-types.ts'
 import { layoutOf, type SampleRow } from '../csv-layout.ts'
 import { COMMA, DOUBLE_QUOTE, LINE_FEED, TABLE_COLUMNS_MAX } from '../csv-rows.ts'
@@ -75,10 +75,7 @@ export class SheetTable {
   cell(column: number, type: CellType, text: string): void {
     this.#cellCount += 1
     if (this.#cellCount > CELLS_MAX) {
-      throw new AppError(
-        'file_unreadable',
-        `The sheet ${shown(this.name)} has more than ${CELLS_MAX} cells`,
-      )
+      throw unreadable(`The sheet ${shown(this.name)} has more than ${CELLS_MAX} cells`)
     }
     if (text === '') return
     const slot = this.#slotOf(column)
@@ -91,8 +88,7 @@ export class SheetTable {
     if (found !== undefined) return found
     const slot = this.#slots.size
     if (slot >= TABLE_COLUMNS_MAX) {
-      throw new AppError(
-        'file_unreadable',
+      throw unreadable(
         `The sheet ${shown(this.name)} has values in more than ${TABLE_COLUMNS_MAX} columns; a table has at most as many`,
       )
     }
@@ -208,18 +204,14 @@ export class SheetTable {
   async #written(
     connection: DuckDBConnection,
     target: string,
-    {
-      columns,
-      names,
-      say,
-      allText,
-    }: {
+    given: {
       readonly columns: readonly number[]
       readonly names: readonly string[]
       readonly say: (sentence: string) => void
       readonly allText: boolean
     },
   ): Promise<ReadTable> {
+    const { columns, names, say, allText } = given
     const used = columns
       .map((column, index) => ({ slot: this.#slotOf(column), name: names[index] ?? '' }))
       .filter(({ slot, name }) => name !== '' || this.#counts[slot] !== undefined)
@@ -244,8 +236,7 @@ export class SheetTable {
       target,
     )
     if (table.rowCount !== this.#writtenCount) {
-      throw new AppError(
-        'file_unreadable',
+      throw unreadable(
         `The sheet ${shown(this.name)} could not be read: ${counted(table.rowCount, 'row')} came out of ${this.#writtenCount}`,
       )
     }

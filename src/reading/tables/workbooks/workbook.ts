@@ -2,29 +2,27 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { ReadingOptions, ReadTable } from '../../../core/domain/ports/reading-ports.ts'
-import { AppError } from '../../../core/errors.ts'
-import type { ReadingNotes } from '../../document-format.ts'
+import { type ReadingNotes, unreadable } from '../../document-format.ts'
 import { shown } from '../column-types.ts'
 import { odsSheets } from './ods.ts'
 import { SheetTable } from './sheet-table.ts'
 import { type SheetPart, xlsxSheets } from './xlsx.ts'
 import { ZipParts } from './zip-parts.ts'
 
-export interface WorkbookFile {
-  readonly path: string
-  readonly format: 'xlsx' | 'ods'
-  readonly options: ReadingOptions
-}
-
 const SHEETS_MAX = 255
 
 /** Each sheet of a workbook that has something in it becomes a table. @throws AppError `file_unreadable` */
 export async function readWorkbook(
   connection: DuckDBConnection,
-  { path, format, options }: WorkbookFile,
+  given: {
+    readonly path: string
+    readonly format: 'xlsx' | 'ods'
+    readonly options: ReadingOptions
+  },
   folder: string,
   notes: ReadingNotes,
 ): Promise<readonly ReadTable[]> {
+  const { path, format, options } = given
   const parts = await ZipParts.open(path)
   const sheets = await (format === 'xlsx' ? xlsxSheets(parts) : odsSheets(parts))
   const wanted = wantedSheets(sheets, options.sheet)
@@ -44,8 +42,7 @@ export async function readWorkbook(
       notes.warn(`Sheet ${shown(sheet.name)} is hidden in the workbook`)
   }
   notes.recognize({ sheets: sheets.map(({ name }) => name) })
-  if (tables.length === 0)
-    throw new AppError('file_unreadable', 'The workbook has no sheet with something in it')
+  if (tables.length === 0) throw unreadable('The workbook has no sheet with something in it')
   if (emptyNames.length > 0)
     notes.warn(`Empty: ${emptyNames.map((name) => `sheet ${shown(name)}`).join(', ')}`)
   return tables
@@ -58,8 +55,7 @@ function wantedSheets(
 ): readonly SheetPart[] {
   if (wanted === undefined) {
     if (sheets.length <= SHEETS_MAX) return sheets
-    throw new AppError(
-      'file_unreadable',
+    throw unreadable(
       `The workbook has ${sheets.length} sheets; at most ${SHEETS_MAX} are read at once`,
     )
   }
@@ -68,8 +64,5 @@ function wantedSheets(
   const found = named ?? (/^\d{1,4}$/.test(wanted) ? sheets[Number(wanted) - 1] : undefined)
   if (found !== undefined) return [found]
   const names = sheets.map(({ name }) => shown(name)).join(', ')
-  throw new AppError(
-    'file_unreadable',
-    `The workbook has no sheet ${shown(wanted)}; it has ${names}`,
-  )
+  throw unreadable(`The workbook has no sheet ${shown(wanted)}; it has ${names}`)
 }

@@ -1,6 +1,7 @@
 import { Parser } from 'htmlparser2'
 import type { Entry } from 'yauzl'
 import { AppError } from '../../../core/errors.ts'
+import { unreadable } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import {
   DamagedEntry,
@@ -45,7 +46,17 @@ export class ZipParts {
    * Goes through a part of XML, without ever holding all of it.
    * @throws AppError `file_unreadable` if it is missing, damaged or too large
    */
-  async parse(name: string, handler: XmlHandler): Promise<void> {
+  async parse(
+    name: string,
+    handler: {
+      /** Names come without their prefixes, attributes with them. */
+      open(name: string, attributes: Readonly<Record<string, string>>): void
+      text(text: string): void
+      close(name: string): void
+      /** Whether the rest can be skipped. */
+      isDone?(): boolean
+    },
+  ): Promise<void> {
     const depth = { now: 0, extensions: 0 }
     const parser = new Parser(
       {
@@ -96,16 +107,7 @@ export class ZipParts {
 
 function swells(name: string, packedBytes: number, sizeMax: number): AppError {
   const found = `${name} of ${packedBytes} bytes would unpack to more than ${sizeMax}`
-  return new AppError('file_unreadable', `The file swells: ${found}`)
-}
-
-export interface XmlHandler {
-  /** Names come without their prefixes, attributes with them. */
-  open(name: string, attributes: Readonly<Record<string, string>>): void
-  text(text: string): void
-  close(name: string): void
-  /** Whether the rest can be skipped. */
-  isDone?(): boolean
+  return unreadable(`The file swells: ${found}`)
 }
 
 /** Programs write `xl\\Workbook.xml`, `./sheet1.xml` and `/xl/sheet1.xml` for the same parts. */
@@ -123,8 +125,5 @@ function localName(name: string): string {
 }
 
 export function damaged(why: string): AppError {
-  return new AppError(
-    'file_unreadable',
-    `The workbook could not be read: ${why}; open it and save it again`,
-  )
+  return unreadable(`The workbook could not be read: ${why}; open it and save it again`)
 }

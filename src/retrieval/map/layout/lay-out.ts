@@ -7,12 +7,6 @@
 import { type NearestGraph, nearestGraph } from './nearest-graph.ts'
 import { SeededRandom, type VectorTable } from './principal-components.ts'
 
-export interface LayoutOptions {
-  readonly seed: number
-  /** How far it is, from 0 to 1. */
-  readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
-}
-
 /** As UMAP has them, like those of the next three names: of each point, and others for each pull. */
 const NEIGHBOURS = 15
 const PUSHED_AWAY = 5
@@ -28,13 +22,18 @@ const EPOCHS_MANY = 160
 const FEW_POINTS = 10_000
 
 /**
- * @param table principal components, so that the first two numbers say where a point begins
+ * @param table principal components: the first two numbers are a point's start
  * @returns x and y of each point, one point after the other
  */
 export function layOut(
   table: VectorTable,
-  { seed, onShare = () => {} }: LayoutOptions,
+  given: {
+    readonly seed: number
+    /** How far it is, from 0 to 1. */
+    readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
+  },
 ): Float32Array {
+  const { seed, onShare = () => {} } = given
   const pointCount = table.values.length / table.dimensions
   const random = new SeededRandom(seed)
   const places = startPlaces(table, random)
@@ -99,7 +98,7 @@ function weightedEdges(graph: NearestGraph): Edges {
     if (tail < 0) continue
     const there = weights[at] ?? 0
     const back = neighbourIndex(neighbours, tail, head, count)
-    // The edge was made by the other end already.
+    // The other end has made this edge already.
     if (back >= 0 && tail < head) continue
     const fromThere = back < 0 ? 0 : (weights[back] ?? 0)
     heads.push(head)

@@ -4,7 +4,7 @@
  */
 import type { SeededRandom, VectorTable } from './principal-components.ts'
 
-/** `count` for each point, the nearest first; where there are fewer, the last are -1. */
+/** `count` per point, nearest first; missing ones are -1 at the end. */
 export interface NearestGraph {
   readonly count: number
   readonly neighbours: Int32Array
@@ -18,7 +18,7 @@ const COMPARED_ALL_MAX = 2_000
 const TREES = 6
 const LEAF_POINTS_MAX = 50
 const ROUNDS_MAX = 6
-/** Of new and of other neighbours that a point brings together in a round. */
+/** The numbers of new and other neighbours that a point combines in a round. */
 const CANDIDATES = 12
 /** Fewer changes than this share of all neighbours end it. */
 const CHANGED_SHARE_MIN = 0.01
@@ -48,7 +48,7 @@ export function nearestGraph(
   return lists.graph()
 }
 
-/** The nearest that are known so far. */
+/** The nearest known so far. */
 class NeighbourLists {
   readonly pointCount: number
   readonly count: number
@@ -138,13 +138,13 @@ function compareLeaves(lists: NeighbourLists, random: SeededRandom): void {
       continue
     }
     const cut = cutByPlane(lists, points.subarray(from, to), random)
-    // Equal points lie on one side: any half will do.
+    // Equal points are on one side: any half will do.
     const middle = cut === 0 || cut === to - from ? (from + to) >> 1 : from + cut
     open.push([from, middle], [middle, to])
   }
 }
 
-/** Sorts points by the side of the plane between two of them. @returns how many lie on the first side */
+/** Sorts points by the side of the plane between two of them. @returns how many are on the first side */
 function cutByPlane(lists: NeighbourLists, points: Int32Array, random: SeededRandom): number {
   const { values, dimensions } = lists
   const one = (points[random.below(points.length)] ?? 0) * dimensions

@@ -52,7 +52,7 @@ function meanOf({ values, dimensions }: VectorTable, rowCount: number): Float32A
 }
 
 /**
- * Where rows lie along each component: `count` numbers for each.
+ * The positions of rows along each component: `count` numbers each.
  * @param placed gets them, from `firstRow` on
  */
 export function projectRows(

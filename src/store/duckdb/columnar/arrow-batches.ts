@@ -230,7 +230,7 @@ function addTexts(runs: readonly Run[], { buffers }: Parts): void {
   buffers.push(bytesIn(ends), texts.written())
 }
 
-/** Values that are made one by one: what JSON says of them, a text as it is. */
+/** Values made one by one: their JSON form, text unchanged. */
 function addShown(
   runs: readonly Run[],
   convert: ReturnType<typeof converterOf>,

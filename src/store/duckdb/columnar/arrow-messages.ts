@@ -29,7 +29,7 @@ export interface ArrowBatch {
 }
 
 const CONTINUES = 0xffff_ffff
-/** Buffers begin at multiples of it, as Arrow recommends. */
+/** Buffers start at multiples of it, as Arrow recommends. */
 const ALIGNED = 64
 
 /** Says that the stream is whole. */
@@ -110,7 +110,7 @@ function message(
   builder.addFieldInt64(3, BigInt(body.length), 0n)
   builder.finish(builder.endObject())
   const metadata = builder.asUint8Array()
-  // The body begins at a multiple of eight, counted with the two numbers before the metadata.
+  // The body starts at a multiple of eight, including the two numbers before the metadata.
   const length = aligned(metadata.length, 8)
   const bytes = new Uint8Array(8 + length + body.length)
   const start = new DataView(bytes.buffer)
@@ -265,7 +265,7 @@ export interface ArrowField {
   readonly type: ArrowType
   readonly isNullable: boolean
   readonly children: readonly ArrowField[]
-  /** Its values are indexes into these texts, under a number of its own among the dictionaries of the answer. */
+  /** Its values are indexes into these texts, with a separate number among the dictionaries of the answer. */
   readonly dictionary?: { readonly id: number; readonly texts: readonly string[] }
   /** DuckDB's type, where its values have no place in Arrow that readers know: what is shown of them, as text. */
   readonly shown?: DuckDBType

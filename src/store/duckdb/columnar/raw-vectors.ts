@@ -1,4 +1,4 @@
-/** What a vector of DuckDB holds, as it lies in memory: views, valid as long as its chunk is. */
+/** The content of a DuckDB vector in memory: views, valid as long as its chunk. */
 import type { DuckDBVector } from '@duckdb/node-api'
 import duckdb from '@duckdb/node-bindings'
 
@@ -42,7 +42,7 @@ export class ByteBuffer {
     this.length += count
   }
 
-  /** What was written; valid until more is. */
+  /** The written bytes, valid until the next write. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.length)
   }
@@ -55,7 +55,7 @@ export function itemBytes(vector: DuckDBVector): Uint8Array {
   return new Uint8Array(items.buffer, items.byteOffset, items.byteLength)
 }
 
-/** Where each list begins in the vector of the items, and how many it has: two numbers each. */
+/** The start of each list in the vector of items, and its length: two numbers each. */
 export function listEntries(vector: DuckDBVector): BigUint64Array {
   const entries = partOf(vector, 'entryData')
   if (entries instanceof BigUint64Array) return entries
@@ -79,7 +79,7 @@ export function fieldVectors(vector: DuckDBVector): readonly DuckDBVector[] {
   throw new Error('the library keeps the fields of structs elsewhere now')
 }
 
-/** One bit for each row, 1 where it has a value, from the lowest bit of the first byte on. null: each has one. */
+/** One bit per row, 1 for a value, from the lowest bit of the first byte on. null: each has one. */
 export function validBits(vector: DuckDBVector): Uint8Array | null {
   const validity = partOf(vector, 'validity')
   if (typeof validity !== 'object' || validity === null) {
@@ -130,18 +130,18 @@ export function setBit(bits: Uint8Array, at: number): void {
   bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7))
 }
 
-/** The library's types do not show where it keeps these. */
+/** The library's types do not show where these are kept. */
 function partOf(value: object, name: string): unknown {
   return Reflect.get(value, name)
 }
 
 function requireVector(found: unknown): DuckDBVector {
-  // Only vectors are found where this is called.
+  // Only vectors are found here.
   if (typeof found === 'object' && found !== null) return found as DuckDBVector
   throw new Error('the library keeps vectors within vectors elsewhere now')
 }
 
-/** A text of this length or more is where its pointer points to; a shorter one beside its length. */
+/** A text of this length or more is behind its pointer; a shorter one is next to its length. */
 const LONG_FROM = 13
 const HIGH = 2 ** 32
 
@@ -168,8 +168,8 @@ function textWords(vector: DuckDBVector): Uint32Array {
 }
 
 /**
- * Copies the texts or blobs of some rows one behind the other, as UTF-8. Reading the memory behind a pointer costs a call
- * into DuckDB's binding; texts that touch each other, as those of one vector nearly always do, are read with one.
+ * Copies the texts or blobs of some rows consecutively, as UTF-8. Reading the memory behind a pointer costs a call into
+ * DuckDB's binding; adjacent texts, as in nearly every vector, are read with one.
  * @param ends after each row, where `into` ended: set from `endsAt` on
  */
 export function copyTexts(

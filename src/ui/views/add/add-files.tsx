@@ -1,5 +1,6 @@
 /** Files into a knowledge base: dropped or chosen, each with its progress and what is wrong with it. */
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { ApiError } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
 import { WindowDrop } from '../../uploads/drop-anywhere.tsx'
@@ -9,9 +10,7 @@ import { SendingProgress } from '../../uploads/sending-progress.tsx'
 import {
   addUploads,
   forgetUpload,
-  isNameTaken,
-  mayRetry,
-  mayTakeStored,
+  OCR_HELP,
   retryUpload,
   sendings,
   takeStored,
@@ -19,7 +18,7 @@ import {
   uploads,
 } from '../../uploads/uploads.ts'
 
-/** Of more files than these the rest is counted. */
+/** Above this, the rest is only counted. */
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
@@ -43,6 +42,31 @@ export function AddFiles({ project, name }: KnowledgeBaseName) {
       <WindowDrop label={`Drop to add to ${name}`} onFiles={add} />
     </>
   )
+}
+
+function isNameTaken({ failure }: Upload): boolean {
+  return failure instanceof ApiError && failure.code === 'file_exists'
+}
+
+/** Whether it waits for an answer: a model can read it, for a price that `failure` names. */
+function asksForOcr({ failure }: Upload): boolean {
+  return failure instanceof ApiError && failure.code === 'ocr_unconfirmed'
+}
+
+/** Whether the file of the same name can be used instead: for a ZIP file its content is unknown. */
+function mayTakeStored(upload: Upload): boolean {
+  return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
+}
+
+/** Statuses for a problem with the file itself: its name, type or size. */
+const REFUSED: readonly number[] = [400, 413, 415, 422]
+
+/** Whether it may go better the next time: not where the file itself is what is wrong. */
+function mayRetry(upload: Upload): boolean {
+  const { failure, content, partOf, storedAs } = upload
+  if (isNameTaken(upload) || storedAs.length > 0) return true
+  if (content.size === 0 || partOf !== undefined) return false
+  return !(failure instanceof ApiError && REFUSED.includes(failure.status))
 }
 
 function UploadList({ all }: { readonly all: readonly Upload[] }) {
@@ -73,17 +97,14 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
 
 const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
 
-interface OfAllProps {
-  readonly going: readonly Upload[]
-  readonly failed: readonly Upload[]
-}
-
 /** What can be done with many at once. */
-function OfAll({ going, failed }: OfAllProps) {
+function OfAll(props: { readonly going: readonly Upload[]; readonly failed: readonly Upload[] }) {
+  const { going, failed } = props
   const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
   const actions = [
-    ['Replace all', failed.filter(isNameTaken), ({ id }: Upload) => retryUpload(id, true)],
-    ['Try again', again, ({ id }: Upload) => retryUpload(id, false)],
+    ['Replace all', failed.filter(isNameTaken), replaceUpload],
+    ['Read all', failed.filter(asksForOcr), ({ id }: Upload) => retryUpload(id, { ocr: 'yes' })],
+    ['Try again', again, ({ id }: Upload) => retryUpload(id)],
     ['Clear', failed, ({ id }: Upload) => forgetUpload(id)],
     ['Cancel upload of', going, ({ id }: Upload) => forgetUpload(id)],
   ] as const
@@ -98,10 +119,29 @@ function OfAll({ going, failed }: OfAllProps) {
   )
 }
 
+const replaceUpload = ({ id }: Upload) => retryUpload(id, { replaces: true })
+
+/** What can be done with a file that was not added: words, and what they do. */
+function waysOn(upload: Upload): readonly (readonly [words: string, act: () => void])[] {
+  const { id, partOf } = upload
+  if (asksForOcr(upload)) {
+    return [
+      ['Read them', () => retryUpload(id, { ocr: 'yes', replaces: partOf !== undefined })],
+      ['Leave them out', () => retryUpload(id, { ocr: 'no', replaces: partOf !== undefined })],
+    ]
+  }
+  if (isNameTaken(upload)) {
+    const replace = partOf ? 'Replace the whole ZIP' : 'Replace it'
+    return [
+      [replace, () => replaceUpload(upload)],
+      ...(mayTakeStored(upload) ? ([['Use that one', () => takeStored(id)]] as const) : []),
+    ]
+  }
+  return mayRetry(upload) ? [['Try again', () => retryUpload(id)]] : []
+}
+
 function UploadEntry({ upload }: { readonly upload: Upload }) {
   const { id, name, content, state, sentBytes, failure } = upload
-  const isTaken = isNameTaken(upload)
-  const again = !isTaken ? 'Try again' : upload.partOf ? 'Replace the whole ZIP' : 'Replace it'
   return (
     <li>
       <div class="row">
@@ -110,22 +150,20 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
           {name}
         </span>
         <span class="small quiet">{wordsOf(upload)}</span>
-        {state === 'failed' && mayRetry(upload) && (
-          <Button
-            look="small"
-            aria-label={`${again}: ${name}`}
-            onClick={() => retryUpload(id, isTaken)}
-          >
-            {again}
-          </Button>
-        )}
-        {mayTakeStored(upload) && (
-          <Button
-            look="small"
-            label="Use that one"
-            aria-label={`Use that one: ${name}`}
-            onClick={() => takeStored(id)}
-          />
+        {state === 'failed' &&
+          waysOn(upload).map(([words, act]) => (
+            <Button
+              key={words}
+              look="small"
+              label={words}
+              aria-label={`${words}: ${name}`}
+              onClick={act}
+            />
+          ))}
+        {failure?.message.includes('Set an OCR model') && (
+          <a class="button small" href={OCR_HELP.href}>
+            {OCR_HELP.label}
+          </a>
         )}
         <Button
           look="small icon-only quiet"
@@ -139,14 +177,17 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
       )}
       {failure && (
         <p class="small bad pre" role="alert" dir="auto">
-          {isTaken ? takenWords(upload) : failure.message}
+          {wordsOfFailure(upload, failure)}
         </p>
       )}
     </li>
   )
 }
 
-function takenWords(upload: Upload): string {
+function wordsOfFailure(upload: Upload, { message }: Error): string {
+  // The page has buttons for what a program would send.
+  if (asksForOcr(upload)) return message.replace(/ Send it again .*/s, '')
+  if (!isNameTaken(upload)) return message
   if (!mayTakeStored(upload)) {
     return 'Files of the same names as in this ZIP are on the server already. Replace them, or clear this.'
   }

@@ -14,7 +14,7 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
-import { shownProject } from '../../components/numbers.ts'
+import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
@@ -68,12 +68,8 @@ export function ConnectionsView() {
   )
 }
 
-interface ConnectionProps {
-  readonly of: NamedDatabase
-  readonly onRemoved: () => void
-}
-
-function Connection({ of: database, onRemoved }: ConnectionProps) {
+function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () => void }) {
+  const { of: database, onRemoved } = props
   const { name, engine, connection_data: given = {} } = database
   const [isOpen, setIsOpen] = useState(false)
   const at = path`/api/databases/${name}`
@@ -111,13 +107,8 @@ function Connection({ of: database, onRemoved }: ConnectionProps) {
   )
 }
 
-interface TestProps {
-  readonly address: string
-  readonly json?: unknown
-}
-
 /** Connects once, and shows what the database says. */
-function Test({ address, json }: TestProps) {
+function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
   const { act, failure, isBusy } = useAction()
   const [outcome, setOutcome] = useState<string>()
   const test = async () => {
@@ -158,24 +149,26 @@ function Tables({ of: database }: { readonly of: string }) {
         <>
           <ul class="add-files" aria-label={`Tables of ${database}`}>
             {items.map(({ name }) => (
-              <li key={name} class="row">
-                <a
-                  class="grow"
-                  dir="auto"
-                  href={addressOf.statement(
-                    `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+              <li key={name}>
+                <div class="row">
+                  <a
+                    class="grow"
+                    dir="auto"
+                    href={addressOf.statement(
+                      `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+                    )}
+                  >
+                    {name}
+                  </a>
+                  {may('write') && (
+                    <Button
+                      look="small"
+                      label="Sync into a knowledge base"
+                      aria-label={`Sync ${name} into a knowledge base`}
+                      onClick={() => setSynced(name)}
+                    />
                   )}
-                >
-                  {name}
-                </a>
-                {may('write') && (
-                  <Button
-                    look="small"
-                    label="Sync into a knowledge base"
-                    aria-label={`Sync ${name} into a knowledge base`}
-                    onClick={() => setSynced(name)}
-                  />
-                )}
+                </div>
               </li>
             ))}
           </ul>
@@ -189,13 +182,12 @@ function Tables({ of: database }: { readonly of: string }) {
 }
 
 const NEW = ''
-interface SyncTableProps {
+function SyncTable(props: {
   readonly database: string
   readonly table: string
   readonly onClose: () => void
-}
-
-function SyncTable({ database, table, onClose }: SyncTableProps) {
+}) {
+  const { database, table, onClose } = props
   const { route } = useLocation()
   const [into, setInto] = useState(NEW)
   const { typed, bind } = useFields({ name: table, id: 'id', text: '' })
@@ -205,13 +197,7 @@ function SyncTable({ database, table, onClose }: SyncTableProps) {
   )
   const columns = (details.data?.columns ?? []).map(({ name }) => name)
   const text = typed.text || columns.find((name) => name !== typed.id) || ''
-  const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
-    return knowledgeBases.map(({ name }) => ({
-      project,
-      name,
-      key: JSON.stringify([project, name]),
-    }))
-  })
+  const { places, options } = knowledgeBaseChoices()
   const sync = async () => {
     const project = projects.value?.[0]?.name ?? DEFAULT_PROJECT
     const place = places.find(({ key }) => key === into) ?? { project, name: typed.name.trim() }
@@ -236,12 +222,7 @@ function SyncTable({ database, table, onClose }: SyncTableProps) {
         label="Knowledge base"
         value={into}
         onChoose={setInto}
-        options={[
-          [NEW, 'A new one'],
-          ...places.map(({ project, name, key }) => {
-            return [key, `${name} (${shownProject(project)})`] as const
-          }),
-        ]}
+        options={[[NEW, 'A new one'], ...options]}
       />
       {into === NEW && (
         <>
@@ -300,12 +281,8 @@ const LABELS = {
   },
 } as const
 
-interface NewConnectionProps {
-  readonly onAdded: () => void
-  readonly onClose: () => void
-}
-
-function NewConnection({ onAdded, onClose }: NewConnectionProps) {
+function NewConnection(props: { readonly onAdded: () => void; readonly onClose: () => void }) {
+  const { onAdded, onClose } = props
   const [engine, setEngine] = useState('postgres')
   const { typed, bind } = useFields({
     ...{ name: '', host: '', port: '', database: '', user: '', password: '', db_file: '' },

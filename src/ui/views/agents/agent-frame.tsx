@@ -5,16 +5,17 @@ import type { AgentName } from '../../api/agents.ts'
 import type { Agent } from '../../api/records.ts'
 import { EmptyState } from '../../components/failure.tsx'
 import { knownOf, useIsMissing } from '../../components/known-name.ts'
+import { shownProject } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 
-interface AgentFrameProps extends AgentName {
-  readonly children: ComponentChildren
-}
-
-export function AgentFrame({ project, name, children }: AgentFrameProps) {
+export function AgentFrame({
+  project,
+  name,
+  children,
+}: AgentName & { readonly children: ComponentChildren }) {
   const { path, route } = useLocation()
   const agent = knownOf('agents', { project, name })
   const isMissing = useIsMissing('agents', { project, name })
@@ -54,7 +55,8 @@ function Missing({ project, name }: AgentName) {
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
       <EmptyState icon="agent" title="There is no agent of this name">
         <p class="quiet" dir="auto">
-          {project} has none that is called {name}. It may have been deleted; its traces stay.
+          {shownProject(project)} has none that is called {name}. It may have been deleted; its
+          traces stay.
         </p>
         <div class="row">
           <a

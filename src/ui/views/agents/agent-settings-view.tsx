@@ -93,7 +93,15 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
     >
       <AgentForm draft={draft} onChange={type} keyedProvider={keyedProviderOf(base)} isNameFixed />
       {failure && <Failure error={failure} />}
-      {newer && <ChangedElsewhere before={base} now={newer} onTake={() => begin(newer)} />}
+      {newer && (
+        <div class="failure" role="alert">
+          <p>
+            <strong>It was changed elsewhere since you opened it.</strong> Save again to keep yours,
+            or take theirs.
+          </p>
+          <Button label="Take theirs" onClick={() => begin(newer)} />
+        </div>
+      )}
       <div class="row">
         <Button
           type="submit"
@@ -123,12 +131,12 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   )
 }
 
-/** What is typed, and the agent that it was begun with. */
+/** The form's input, and the agent it started from. */
 function useAgentDraft(at: string, agent: Agent) {
-  /** It stays while the agent is read again: what is typed is not lost by that. */
+  /** Kept when the agent is read again, so that no input is lost. */
   const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
   const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
-  /** For what began before it was typed: saving takes a while. */
+  /** For work that started before the typing: saving takes a while. */
   const latest = useRef(draft)
   const show = (next: AgentDraft, from: Agent) => {
     latest.current = next
@@ -147,26 +155,6 @@ function useAgentDraft(at: string, agent: Agent) {
       show(draftAfter(known, sent, latest.current), known)
     },
   }
-}
-
-function ChangedElsewhere({
-  before,
-  now,
-  onTake,
-}: {
-  readonly before: Agent
-  readonly now: Agent
-  readonly onTake: () => void
-}) {
-  return (
-    <div class="failure" role="alert">
-      <div>
-        <strong>It was changed elsewhere since you opened it</strong>
-        <p>{differences(before, now)}. Save again to keep yours, or take theirs.</p>
-      </div>
-      <Button label="Take theirs" onClick={onTake} />
-    </div>
-  )
 }
 
 interface ProbeProps {
@@ -204,31 +192,6 @@ function Probe({ address, json = {}, note = '' }: ProbeProps) {
       </span>
     </>
   )
-}
-
-const PARTS = [
-  ['data', 'data'],
-  ['model', 'model'],
-  ['prompt_template', 'instructions'],
-  ['limits', 'limits'],
-  ['others', 'other parameters'],
-] as const
-
-type Part = (typeof PARTS)[number][0]
-
-/** A save lists the values left to the server before: that is not a change. */
-function saidOf(agent: Agent, part: Part): string {
-  const { mode = 'text', timeout, max_steps: maxSteps, ...others } = agent.params
-  if (part === 'limits') return JSON.stringify([mode, timeout, maxSteps])
-  if (part !== 'others') return JSON.stringify(agent[part])
-  const said = Object.entries(others).filter(([, value]) => value !== null && value !== undefined)
-  return JSON.stringify(said.toSorted(([a], [b]) => (a < b ? -1 : 1)))
-}
-
-function differences(before: Agent, now: Agent): string {
-  const changed = PARTS.filter(([part]) => saidOf(before, part) !== saidOf(now, part))
-  const what = changed.map(([, words]) => words).join(', ')
-  return what === '' ? 'Nothing differs' : `What differs: ${what}`
 }
 
 /** No agent has this name. */

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
-import { listJobs } from '../../api/jobs.ts'
+import { isJobOver, listJobs } from '../../api/jobs.ts'
 import type { ConversationList as ListedConversations } from '../../api/records.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
@@ -13,8 +13,8 @@ import { shownAge } from '../../components/numbers.ts'
 import { type Resource, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
-import { SendingProgress } from '../../uploads/sending-progress.tsx'
-import { lastUploadJob, sendings } from '../../uploads/uploads.ts'
+import { SendingState } from '../../uploads/sending-progress.tsx'
+import { jobsToCome, lastUploadJob, sendings } from '../../uploads/uploads.ts'
 import { AgentFrame } from './agent-frame.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 import { changes, forgetTurns, placeOf, stopped } from './asking/running-turns.ts'
@@ -26,6 +26,7 @@ interface AgentViewProps extends AgentName {
 export function AgentView({ project, name, conversation }: AgentViewProps) {
   const agent = { project, name }
   const data = knownOf('agents', agent)?.data
+  const reading = useReading(data?.knowledge_bases ?? [])
   const conversations = useConversationList(agent)
   const listed = conversations.data?.items.find((one) => one.conversation_id === conversation)
   return (
@@ -33,11 +34,12 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
       <div class="agents-ask">
         <ConversationList agent={agent} open={conversation} conversations={conversations} />
         <div class="stack agents-main">
-          <ReadingNow knowledgeBases={data?.knowledge_bases ?? []} />
+          <ReadingNow {...reading} />
           <ConversationPane
             agent={agent}
             id={conversation ?? 'new'}
             listed={listed}
+            isReading={reading.isReading}
             hasData={data === undefined || Object.values(data).some((names) => names.length > 0)}
           />
         </div>
@@ -47,30 +49,42 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
 }
 
 const LOOK_AGAIN_MS = 2000
+/** While something is read, a question may wait for it. */
+const LOOK_SOON_MS = 500
+const JOBS_MAX = 20
 
-/** What is still being sent and read of what the agent searches: it answers from the rest meanwhile. */
-function ReadingNow({ knowledgeBases }: { readonly knowledgeBases: readonly string[] }) {
+/** What is still being sent and read of the agent's knowledge bases. */
+function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
   }
-  const jobs = useResource((signal) => listJobs({ state: 'running', limit: 20 }, signal), [])
-  usePolling(jobs.reload, LOOK_AGAIN_MS)
-  const newest = lastUploadJob.value?.id
+  const last = useResource((signal) => listJobs({ limit: JOBS_MAX }, signal), [])
+  const newest = lastUploadJob.value
   useEffect(() => {
-    if (newest !== undefined) jobs.reload()
-  }, [newest])
+    if (newest !== undefined) last.reload()
+  }, [newest?.id])
+  const listed = last.data?.items ?? []
+  const isListed = newest === undefined || listed.some(({ id }) => id >= newest.id)
+  const jobs = [...(isListed ? [] : [newest]), ...listed].filter((job) => {
+    return !isJobOver(job) && isRead(job.project, job.knowledge_base)
+  })
   const sending = sendings().filter(({ project, knowledgeBase }) => isRead(project, knowledgeBase))
-  const reading = (jobs.data?.items ?? []).filter((job) => isRead(job.project, job.knowledge_base))
-  if (sending.length + reading.length === 0) return null
+  const isGoing = sending.some(({ files }) => files > 0) || jobsToCome.value > 0
+  const isReading = isGoing || jobs.length > 0
+  usePolling(last.reload, isReading ? LOOK_SOON_MS : LOOK_AGAIN_MS)
+  return { sending, jobs, isReading }
+}
+
+function ReadingNow({ sending, jobs }: ReturnType<typeof useReading>) {
+  if (sending.length + jobs.length === 0) return null
   return (
     <section class="panel stack" aria-label="Being read">
       {sending.map((one) => (
-        <SendingProgress key={one.knowledgeBase} of={one} />
+        <SendingState key={one.knowledgeBase} of={one} />
       ))}
-      {reading.map((job) => (
+      {jobs.map((job) => (
         <Progress key={job.id} label={wordsOf(job)} done={job.rows} total={job.total} />
       ))}
-      <p class="small quiet">You can ask already: answers use what has been read so far.</p>
     </section>
   )
 }

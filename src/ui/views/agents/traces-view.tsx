@@ -9,7 +9,7 @@ import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
-import { counted, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
+import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
@@ -86,20 +86,20 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
   )
 }
 
-interface AgentSelectProps {
+/** Another choice is another address. */
+function AgentSelect(props: {
   readonly project: string | undefined
   readonly name: string | undefined
   readonly query: URLSearchParams
-}
-
-/** Another choice is another address. */
-function AgentSelect({ project, name, query }: AgentSelectProps) {
+}) {
+  const { project, name, query } = props
   const { route } = useLocation()
   const known = (projects.value ?? []).flatMap((one) => {
-    return one.agents.map((agent) => `${one.name}.${agent.name}`)
+    return one.agents.map((agent) => [one.name, agent.name] as const)
   })
   const chosen = project && name ? `${project}.${name}` : ''
-  const names = new Set([...(chosen === '' ? [] : [chosen]), ...known])
+  const named = project && name ? [[project, name] as const, ...known] : known
+  const names = new Map(named.map(([of, agent]) => [`${of}.${agent}`, shownIn(of, agent)]))
   return (
     <SelectField
       label="Agent"
@@ -116,16 +116,15 @@ function AgentSelect({ project, name, query }: AgentSelectProps) {
 
 type Filters = Readonly<Record<string, string>>
 
-interface TraceListProps {
+const PAGE = '100'
+
+export function TraceList(props: {
   readonly filters: Filters
   readonly hasAgentColumn: boolean
   /** Rises when there may be new ones. */
   readonly version: number
-}
-
-const PAGE = '100'
-
-export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) {
+}) {
+  const { filters, hasAgentColumn, version } = props
   const key = JSON.stringify([filters, version])
   const [after, setAfter] = useState<{ key: string; pages: readonly Page[] }>()
   const first = useResource(
@@ -180,7 +179,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       <a href={addressOf.trace(id)}>{question.slice(0, 200)}</a>
     ),
   },
-  { title: 'Agent', cell: ({ project, agent }) => `${project}.${agent}` },
+  { title: 'Agent', cell: ({ project, agent }) => shownIn(project, agent) },
   {
     title: 'Ended',
     cell: ({ outcome, error_code: code }) => (
@@ -212,15 +211,14 @@ export function ratingOf(feedback: Page['items'][number]['feedback']): string {
 
 const POLL_MS = 2000
 
-interface LiveRunsProps {
+export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
   /** Called when one of them is over. */
   readonly onEnd: () => void
   /** Shown when none is being answered. */
   readonly children?: ComponentChildren
-}
-
-export function LiveRuns({ isShown, onEnd, children }: LiveRunsProps) {
+}) {
+  const { isShown, onEnd, children } = props
   const runs = useResource((signal) => listRuns(signal), [])
   usePolling(runs.reload, POLL_MS)
   const mine = (runs.data ?? []).filter(isShown)

@@ -34,13 +34,11 @@ export function FileList() {
   )
 }
 
-interface FileEntryProps {
-  readonly file: UploadedFile
-  readonly onDeleted: () => void
-}
-
-function FileEntry({ file, onDeleted }: FileEntryProps) {
+function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
+  const { file, onDeleted } = props
   const { name, format, size_bytes: bytes, row_count: rows } = file
+  // A table created by a statement has no bytes of its own.
+  const isSent = bytes > 0
   const remove = async () => {
     await deleteFile(name)
     onDeleted()
@@ -57,16 +55,20 @@ function FileEntry({ file, onDeleted }: FileEntryProps) {
         {name}
       </a>
       <span class="home-about small quiet">
-        {format} · {shownBytes(bytes)} · {counted(rows, 'row')}
+        {[format, isSent ? shownBytes(bytes) : '', counted(rows, 'row')]
+          .filter(Boolean)
+          .join(' · ')}
       </span>
       <span class="home-ways">
-        <a
-          href={addressOfContent(name)}
-          download={file.original_file_name}
-          aria-label={`Download ${name}`}
-        >
-          Download
-        </a>
+        {isSent && (
+          <a
+            href={addressOfContent(name)}
+            download={file.original_file_name}
+            aria-label={`Download ${name}`}
+          >
+            Download
+          </a>
+        )}
         {may('write') && (
           <ConfirmButton
             look="small icon-only quiet"

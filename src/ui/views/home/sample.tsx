@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
-import { refreshCatalog } from '../../api/catalog.ts'
+import { refreshCatalog, SAMPLE_NAME } from '../../api/catalog.ts'
 import { sendFile } from '../../api/files.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
 import {
@@ -19,7 +19,6 @@ import { Failure, Progress } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { SAMPLE_NAME } from '../../uploads/drop-anywhere.tsx'
 
 export const SAMPLE = {
   project: DEFAULT_PROJECT,

@@ -9,7 +9,14 @@ import { ConfirmButton, Dialog } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { Check, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
-import { counted, shownAge, shownTime, timeOf } from '../../components/numbers.ts'
+import {
+  counted,
+  shownAge,
+  shownProject,
+  shownProjects,
+  shownTime,
+  timeOf,
+} from '../../components/numbers.ts'
 import { Entry, RecordList, Section } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'
 
@@ -53,7 +60,7 @@ function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked
   const hasEnded = key.expires_at !== null && timeOf(key.expires_at).getTime() <= now
   const limit = key.requests_per_minute
   const about = [
-    key.projects === null ? 'All projects' : key.projects.join(', '),
+    shownProjects(key.projects),
     key.last_used_at === null ? 'never used' : `used ${shownAge(key.last_used_at, now)}`,
     key.expires_at === null
       ? 'never expires'
@@ -119,12 +126,11 @@ const SCOPES = [
   ['admin', 'Admin: all of these and everything else'],
 ] as const
 
-interface NewKeyProps {
+function NewKeyDialog(props: {
   readonly onMade: (key: NewKey) => void
   readonly onClose: () => void
-}
-
-function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
+}) {
+  const { onMade, onClose } = props
   const { typed, bind } = useFields({ name: '', expires: '', perMinute: '' })
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
   const [projects, setProjects] = useState(widestChoice)
@@ -178,15 +184,14 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   )
 }
 
-interface RemoveProps {
+export function Remove(props: {
   readonly verb: 'Delete' | 'Revoke'
   readonly name: string
   readonly address: string
   readonly onDone: () => void
   readonly children: ComponentChildren
-}
-
-export function Remove({ verb, name, address, onDone, children }: RemoveProps) {
+}) {
+  const { verb, name, address, onDone, children } = props
   return (
     <ConfirmButton
       look="small"
@@ -204,19 +209,18 @@ function toggled(all: readonly string[], name: string): readonly string[] {
   return all.includes(name) ? all.filter((one) => one !== name) : [...all, name]
 }
 
-/** At first: a key or a user gets no more than its maker has. */
+/** The initial choice: a key or user gets no more than its creator has. */
 export function widestChoice(): readonly string[] | null {
   return account.value?.projects === null ? null : []
 }
 
-interface ProjectChoiceProps {
+/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
+export function ProjectChoice(props: {
   /** null: all. */
   readonly chosen: readonly string[] | null
   readonly onChoose: (names: readonly string[] | null) => void
-}
-
-/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
-export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
+}) {
+  const { chosen, onChoose } = props
   const named = useRequest<readonly NamedDatabase[]>('/api/databases')
   const known = new Map(
     (named.data ?? [])
@@ -249,7 +253,7 @@ export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
               checked={chosen.includes(name)}
               onCheck={() => onChoose(toggled(chosen, name))}
             >
-              <span dir="auto">{name}</span>
+              <span dir="auto">{shownProject(name)}</span>
               {kind !== '' && <span class="small quiet">{kind}</span>}
             </Check>
           ))}

@@ -1,11 +1,11 @@
 /** What surrounds the editor: parameters, the row that runs a statement, the list of runs, and a failure. */
-import { projects } from '../../api/catalog.ts'
 import { SqlError } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { Failure } from '../../components/failure.tsx'
 import { Field } from '../../components/form/field.tsx'
-import { counted, shownCount, shownDuration, shownProject } from '../../components/numbers.ts'
+import { projectChoices } from '../../components/known-name.ts'
+import { counted, shownCount, shownDuration } from '../../components/numbers.ts'
 import { cancelRuns, type Run, showRun, type TabRuns } from './runs.ts'
 import { SqlActions } from './sql-actions.tsx'
 import { changeTab, type SqlTab } from './sql-tabs.ts'
@@ -19,15 +19,12 @@ import {
 } from './statement.ts'
 
 /** A field for each `:name` of the statement, and its type. */
-export function ParameterFields({
-  tab,
-  names,
-  onRun,
-}: {
+export function ParameterFields(props: {
   readonly tab: SqlTab
   readonly names: readonly string[]
   readonly onRun: () => void
 }) {
+  const { tab, names, onRun } = props
   return (
     <fieldset class="sql-parameters">
       <legend class="small quiet">Parameters</legend>
@@ -44,14 +41,13 @@ export function ParameterFields({
   )
 }
 
-interface ParameterFieldProps {
+function ParameterField(props: {
   readonly name: string
   readonly parameter: Parameter
   readonly onChange: (next: Parameter) => void
   readonly onRun: () => void
-}
-
-function ParameterField({ name, parameter, onChange, onRun }: ParameterFieldProps) {
+}) {
+  const { name, parameter, onChange, onRun } = props
   const sent = parameterValue(parameter)
   const said = sent.problem ?? `sent as ${saidOfValue(sent.value)}`
   return (
@@ -127,16 +123,15 @@ function saidShort(run: Run): string {
   return `${rows}, ${shownDuration(run.ms)}`
 }
 
-interface RunFailureProps {
+/** Why a statement failed, and where. */
+export function RunFailure(props: {
   readonly run: Run
   readonly error: Error
   /** The text of the editor. */
   readonly text: string
   readonly onGo: (at: number) => void
-}
-
-/** Why a statement failed, and where. */
-export function RunFailure({ run, error, text, onGo }: RunFailureProps) {
+}) {
+  const { run, error, text, onGo } = props
   if (!(error instanceof SqlError)) return <Failure error={error} />
   const place = placeIn(run, text)
   const [head = '', ...excerpt] = error.message.split('\n')
@@ -185,7 +180,6 @@ interface RunRowProps {
 
 /** Run, project, state, and further actions. */
 export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
-  const names = new Set([tab.project, ...(projects.value ?? []).map(({ name }) => name)])
   return (
     <div class="row">
       {run?.state === 'running' ? (
@@ -202,9 +196,9 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
           value={tab.project}
           onChange={(event) => changeTab(tab.id, { project: event.currentTarget.value })}
         >
-          {Array.from(names, (name) => (
+          {projectChoices(tab.project).map(([name, words]) => (
             <option key={name} value={name}>
-              {shownProject(name)}
+              {words}
             </option>
           ))}
         </select>

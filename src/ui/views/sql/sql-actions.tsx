@@ -10,7 +10,7 @@ import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
-import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
+import { counted, shownDuration, shownProject, shownTime } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -21,14 +21,13 @@ import { linkOf, parametersOf, statementAtHand, valuesOf } from './statement.ts'
 
 type Open = 'none' | 'plan' | 'history' | 'view'
 
-interface SqlActionsProps {
+export function SqlActions(props: {
   readonly tab: SqlTab
   readonly run: Run | undefined
   /** Where the cursor is, or what is selected. */
   readonly selection: () => Span
-}
-
-export function SqlActions({ tab, run, selection }: SqlActionsProps) {
+}) {
+  const { tab, run, selection } = props
   const [open, setOpen] = useState<Open>('none')
   const close = () => setOpen('none')
   const meant = () => meantOf(tab, run, selection())
@@ -71,13 +70,9 @@ function meantOf(
   return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
 }
 
-interface PlanDialogProps {
-  readonly statement: Statement
-  readonly onClose: () => void
-}
-
 /** The plan of the statement; or, run once more, where its time goes. */
-function PlanDialog({ statement, onClose }: PlanDialogProps) {
+function PlanDialog(props: { readonly statement: Statement; readonly onClose: () => void }) {
+  const { statement, onClose } = props
   const { sql, project, params } = statement
   const [isMeasured, setIsMeasured] = useState(false)
   const explain = isMeasured ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
@@ -104,20 +99,19 @@ function PlanDialog({ statement, onClose }: PlanDialogProps) {
   )
 }
 
-interface ViewDialogProps {
+/** Keeps a SELECT under a name, which others then read as a table. */
+function ViewDialog(props: {
   readonly sql: string
   readonly project: string
   readonly onClose: () => void
-}
-
-/** Keeps a SELECT under a name, which others then read as a table. */
-function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
+}) {
+  const { sql, project, onClose } = props
   const [name, setName] = useState('')
   const parameters = parametersOf(sql)
   const save = async () => {
     const json = { view: { name, query: sql } }
     await request(path`/api/projects/${project}/views`, { method: 'POST', json })
-    tellDone(`The view ${name} is saved in ${project}`)
+    tellDone(`The view ${name} is saved in ${shownProject(project)}`)
     catalogChanges.value += 1
     void refreshCatalog().catch(() => {})
     onClose()
@@ -199,5 +193,5 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
 function saidOf({ atMs, project, rows, ms }: PastRun): string {
   const at = shownTime(new Date(atMs).toISOString().replace('T', ' '))
   const ended = rows === null ? 'failed or cancelled' : counted(rows, 'row')
-  return `${at} in ${project}, ${ended}, ${shownDuration(ms)}`
+  return `${at} in ${shownProject(project)}, ${ended}, ${shownDuration(ms)}`
 }

@@ -33,7 +33,7 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
       pieces.push(mark)
       continue
     }
-    pieces.push(written(glyph, before, line))
+    pieces.push(writtenText(glyph, before, line))
     end = Math.max(hasSpace ? glyph.x1 : end, glyph.x1)
     before = glyph
     hasSpace = false
@@ -96,7 +96,7 @@ function standsOver(accent: Glyph, letter: Glyph): boolean {
 }
 
 /** Raised digits are written as such: 10³ is not 103, and a note's number is not part of the word. */
-function written(glyph: Glyph, before: Glyph | null, line: Line): string {
+function writtenText(glyph: Glyph, before: Glyph | null, line: Line): string {
   const digit = SUPERSCRIPTS.get(glyph.text)
   if (digit === undefined || (before === null && !line.isLong)) return glyph.text
   const isRaised = line.baseline - glyph.baseline > line.size * 0.2 && glyph.size < line.size * 0.85
@@ -206,13 +206,13 @@ export interface Font {
  */
 function cyrillic(text: string): string {
   if (!CYRILLIC.test(text) || !LATIN.test(text)) return text
-  const repaired = text.replace(WORDS, (word) => {
+  const repaired = text.replace(WORD_GAPS, (word) => {
     if (!CYRILLIC.test(word) || !LATIN.test(word)) return word
     const own = word.replace(BESIDE_CYRILLIC, inCyrillic)
     const others = own.match(LATIN_ALL) ?? []
     // A word of both: a unit after a number, a program's name with an ending.
     const isMeant = others.some((letter) => LOOKALIKES.get(letter) === undefined)
-    if (isMeant || others.length > word.length / 2 || NAME.test(own)) return own
+    if (isMeant || others.length > word.length / 2 || GLYPH_NAME.test(own)) return own
     return own.replace(LATIN_ALL, inCyrillic)
   })
   // The word for "and"; in Russian text the letter is one of a formula.
@@ -226,8 +226,8 @@ function inCyrillic(letter: string): string {
 const CYRILLIC = /[\u0400-\u04ff]/
 const LATIN = /[A-Za-z]/
 const LATIN_ALL = /[A-Za-z]/g
-const WORDS = /[A-Za-z\u0400-\u04ff]+/g
-const NAME = /[A-Za-z]{2}/
+const WORD_GAPS = /[A-Za-z\u0400-\u04ff]+/g
+const GLYPH_NAME = /[A-Za-z]{2}/
 const UKRAINIAN = /[\u0404\u0406\u0407\u0454\u0456\u0457\u0490\u0491\u040e\u045e]/
 const BESIDE_CYRILLIC = /(?<=[\u0400-\u04ff])[iI]|[iI](?=[\u0400-\u04ff])/g
 const ALONE = /(?<=^|\s)[iI](?=\s[\u0400-\u04ff])|(?<=[\u0400-\u04ff,;:»]\s)[iI](?=\s|$)/g

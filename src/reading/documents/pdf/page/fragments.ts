@@ -261,7 +261,7 @@ export interface Line extends Fragment {
 }
 
 /** Pieces of one column → its lines from top to bottom. */
-export function linesOf(fragments: readonly Fragment[]): Line[] {
+export function fragmentLines(fragments: readonly Fragment[]): Line[] {
   const sorted = [...fragments].sort((a, b) => a.baseline - b.baseline)
   const lines: Line[] = []
   let cells: Fragment[] = []

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { crc32, deflateSync } from 'node:zlib'
 import { init, type WrappedPdfiumModule } from '@embedpdf/pdfium'
-import { AppError } from '../../../../core/errors.ts'
+import { unreadable } from '../../../document-format.ts'
 
 /** An open PDF. Close it: its memory is the library's. */
 export class PdfFile {
@@ -31,7 +31,7 @@ export class PdfFile {
     if (document !== 0) return new PdfFile(pdfium, address, document)
     const reason = OPEN_ERRORS[pdfium.calls.FPDF_GetLastError()] ?? 'for an unknown reason'
     pdfium.free(address)
-    throw new AppError('file_unreadable', `The PDF could not be read: ${reason}`)
+    throw unreadable(`The PDF could not be read: ${reason}`)
   }
 
   get pdfium(): Pdfium {
@@ -134,14 +134,16 @@ export interface OutlineEntry {
 const GREY = 1
 const ANNOTATIONS = 1
 
-interface Raster {
-  readonly width: number
-  readonly height: number
-  /** Bytes of a row. */
-  readonly stride: number
-}
-
-function greyPng(pixels: Uint8Array, { width, height, stride }: Raster): Uint8Array {
+function greyPng(
+  pixels: Uint8Array,
+  given: {
+    readonly width: number
+    readonly height: number
+    /** Bytes of a row. */
+    readonly stride: number
+  },
+): Uint8Array {
+  const { width, height, stride } = given
   const rows = new Uint8Array((width + 1) * height)
   for (let y = 0; y < height; y += 1) {
     rows.set(pixels.subarray(y * stride, y * stride + width), y * (width + 1) + 1)

@@ -1,24 +1,21 @@
 import type { Glyph } from '../page/fragment-text.ts'
-import { type Fragment, fragmentsOf, type Line, linesOf } from '../page/fragments.ts'
+import { type Fragment, fragmentLines, fragmentsOf, type Line } from '../page/fragments.ts'
 import type { Rule } from '../page/page-objects.ts'
 import { bordersBetween, tableLine } from './aligned-tables.ts'
 
-/** Tables whose lines are drawn, and the characters outside of them. */
-export interface RuledTables {
-  readonly tables: readonly Line[]
-  readonly rest: readonly Glyph[]
-}
-
-export function ruledTables(glyphs: readonly Glyph[], rules: readonly Rule[]): RuledTables {
+export function ruledTables(
+  glyphs: readonly Glyph[],
+  rules: readonly Rule[],
+): { readonly tables: readonly Line[]; readonly rest: readonly Glyph[] } {
   const tables: Line[] = []
   let rest = glyphs
   if (rules.length >= 4 && rules.length <= RULES_MAX) {
     for (const grid of gridsOf(rules)) {
-      const within = rest.filter((glyph) => isWithin(glyph, grid))
-      const table = within.length === 0 ? null : tableOf(within, grid)
+      const within = rest.filter((glyph) => isInCell(glyph, grid))
+      const table = within.length === 0 ? null : ruledTable(within, grid)
       if (table === null) continue
       tables.push(table)
-      rest = rest.filter((glyph) => !isWithin(glyph, grid))
+      rest = rest.filter((glyph) => !isInCell(glyph, grid))
     }
   }
   return { tables, rest }
@@ -41,7 +38,10 @@ function gridsOf(rules: readonly Rule[]): Grid[] {
     const xs = distinct([...vertical.map(({ x0 }) => x0), ...ends(horizontal, 'x0', 'x1')])
     const ys = distinct([...horizontal.map(({ y0 }) => y0), ...ends(vertical, 'y0', 'y1')])
     const isGrid =
-      xs.length >= 3 && ys.length >= 2 && xs.length <= COLUMNS_MAX + 1 && ys.length <= ROWS_MAX + 1
+      xs.length >= 3 &&
+      ys.length >= 2 &&
+      xs.length <= RULED_COLUMNS_MAX + 1 &&
+      ys.length <= RULED_ROWS_MAX + 1
     return isGrid ? [{ xs, ys, horizontal, vertical }] : []
   })
 }
@@ -89,20 +89,20 @@ function distinct(positions: readonly number[]): number[] {
   return found
 }
 
-function isWithin({ x0, x1, baseline, size }: Glyph, { xs, ys }: Grid): boolean {
+function isInCell({ x0, x1, baseline, size }: Glyph, { xs, ys }: Grid): boolean {
   const [x, y] = [(x0 + x1) / 2, baseline - size * 0.3]
   return x > first(xs) && x < last(xs) && y > first(ys) && y < last(ys)
 }
 
 /** null: boxes round texts or the parts of a drawing, no table. */
-function tableOf(glyphs: readonly Glyph[], grid: Grid): Line | null {
+function ruledTable(glyphs: readonly Glyph[], grid: Grid): Line | null {
   const cells = cellsOf(glyphs, grid)
   const borders = Array.from({ length: grid.xs.length - 1 }, (_, column) =>
-    innerBorders(cells.flatMap((row) => linesOf(row[column] ?? []))),
+    innerBorders(cells.flatMap((row) => fragmentLines(row[column] ?? []))),
   )
   const rows = cells
     .flatMap((row) =>
-      splitRows(row.flatMap((cell, column) => parted(linesOf(cell), borders[column] ?? []))),
+      splitRows(row.flatMap((cell, column) => parted(fragmentLines(cell), borders[column] ?? []))),
     )
     .filter((row) => row.some((cell) => cell !== ''))
   const used = rows[0]?.map((_, column) => rows.some((row) => row[column] !== '')) ?? []
@@ -226,5 +226,5 @@ const NEAR = 3
 const SPLIT_LINES_MIN = 3
 const SPLIT_CHARS_USUAL = 16
 const RULES_MAX = 4000
-const COLUMNS_MAX = 40
-const ROWS_MAX = 300
+const RULED_COLUMNS_MAX = 40
+const RULED_ROWS_MAX = 300

@@ -5,12 +5,11 @@ import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import { answerHtml, citedIds, escaped, partsOf } from './answer-html.ts'
 
-interface AnswerTextProps {
+export function AnswerText(props: {
   readonly text: string
   readonly citations: readonly Citation[]
-}
-
-export function AnswerText({ text, citations }: AnswerTextProps) {
+}) {
+  const { text, citations } = props
   // Sources come at the end: until then, ids are numbered as they will be.
   const ids = citations.length === 0 ? citedIds(text) : chunkIds(citations)
   const markOf = useMemo(() => {
@@ -19,11 +18,16 @@ export function AnswerText({ text, citations }: AnswerTextProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: it listens for the buttons in it
     <div class="agents-answer" dir="auto" onClick={copyCode}>
-      {partsOf(text).map((part, index) => (
+      {partsOf(withoutIds(text, citations)).map((part, index) => (
         <Part key={index} text={part} markOf={markOf} />
       ))}
     </div>
   )
+}
+
+/** The source below has the title: a quote need not name its document by the id. */
+function withoutIds(text: string, citations: readonly Citation[]): string {
+  return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), text)
 }
 
 export function chunkIds(citations: readonly Citation[]): readonly string[] {

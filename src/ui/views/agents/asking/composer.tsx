@@ -53,7 +53,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     setText('')
     try {
       await onAsk(question, (movedTo) => {
-        // The next question may have been typed meanwhile: it goes along.
+        // The next question may already have been typed: it is kept.
         const next = draftAt(place)
         keepDraft(place, '')
         if (next.trim() !== question) keepDraft(movedTo, next)
@@ -116,4 +116,48 @@ function inWords(error: Error): Error {
   const message =
     'Another window is asking here. Wait until it has its answer, then ask again, or start a new conversation'
   return new ApiError({ code, status, title, message })
+}
+
+interface Held {
+  readonly question: string
+  readonly ask: () => void
+  readonly stop: () => void
+}
+
+/** A question that is typed while files are being read waits for them: its answer may be there. */
+export function useHeldQuestion(isReading: boolean) {
+  const [held, setHeld] = useState<Held>()
+  const latest = useRef(isReading)
+  latest.current = isReading
+  useEffect(() => {
+    if (!isReading) held?.ask()
+  }, [isReading, held])
+  const untilRead = async (question: string) => {
+    if (!latest.current) return
+    try {
+      await new Promise<void>((ask, reject) => {
+        const stop = () => reject(new DOMException('Stopped', 'AbortError'))
+        setHeld({ question, ask, stop })
+      })
+    } finally {
+      setHeld(undefined)
+    }
+  }
+  return { held, untilRead }
+}
+
+export function HeldQuestion({ of: { question, ask } }: { readonly of: Held }) {
+  return (
+    <article class="agents-turn">
+      <h2 class="agents-question pre" dir="auto">
+        {question}
+      </h2>
+      <div class="row">
+        <span class="grow small quiet" role="status">
+          Asked as soon as your files are read
+        </span>
+        <Button look="small" label="Ask now" onClick={ask} />
+      </div>
+    </article>
+  )
 }

@@ -12,7 +12,7 @@ import { useAction, usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
-import { Composer, draftAt, keepDraft } from './composer.tsx'
+import { Composer, draftAt, HeldQuestion, keepDraft, useHeldQuestion } from './composer.tsx'
 import {
   type KeptTurn,
   type KeptTurns,
@@ -32,18 +32,21 @@ import {
   turnsAt,
   watch,
 } from './running-turns.ts'
-import { TurnCard } from './turn-card.tsx'
+import { TurnActions, TurnCard } from './turn-card.tsx'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
-  /** `new`: it begins with the first question. */
+  /** `new`: created by its first question. */
   readonly id: string
   /** Whether the agent has anything to read. */
   readonly hasData: boolean
   readonly listed: Listed | undefined
+  /** Whether files are on their way into what it reads. */
+  readonly isReading: boolean
 }
 
-export function ConversationPane({ agent, id, hasData, listed }: ConversationPaneProps) {
+export function ConversationPane(props: ConversationPaneProps) {
+  const { agent, id, hasData, listed, isReading } = props
   const [doomed, setDoomed] = useState<Doomed>()
   const place = placeOf(agent, id)
   const live = turnsAt(place)
@@ -55,8 +58,10 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
   const hasTurns = live.length > 0 || kept.turns.length > 0
   const following = useFollowing([live.at(-1), kept.turns.at(-1)])
   const { onAsk, remove, draftCount } = useConversation(agent, id, kept)
-  const askHere = (question: string, begun?: (to: string) => void) => {
+  const { held, untilRead } = useHeldQuestion(isReading)
+  const askHere = async (question: string, begun?: (to: string) => void) => {
     following.follow()
+    await untilRead(question)
     return onAsk(question, begun)
   }
   const firstId = kept.readEarlier ? undefined : (kept.turns[0]?.trace_id ?? live[0]?.traceId)
@@ -96,9 +101,12 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
       )}
       {isGone && !hasTurns && <MissingConversation agent={agent} onRetry={kept.reload} />}
       {kept.isLoading && live.length === 0 && <Loading what="the conversation" />}
-      {id === 'new' && live.length === 0 && <Invitation agent={agent} hasData={hasData} />}
+      {id === 'new' && live.length === 0 && held === undefined && (
+        <Invitation agent={agent} hasData={hasData} />
+      )}
       {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
       {[...cards, ...underWay.map((turn) => cardOf(turn, turn.key))]}
+      {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
         <p class="agents-warning">
           <Icon name="warning" /> This conversation was deleted, or the server ended before it was
@@ -111,9 +119,9 @@ export function ConversationPane({ agent, id, hasData, listed }: ConversationPan
       <Composer
         key={`${place} ${draftCount}`}
         place={place}
-        isRunning={isRunning}
+        isRunning={isRunning || held !== undefined}
         onAsk={askHere}
-        onStop={() => stopAsking(place)}
+        onStop={() => (held === undefined ? stopAsking(place) : held.stop())}
         onDown={following.isAway ? following.follow : undefined}
       />
       {doomed !== undefined && (
@@ -182,40 +190,6 @@ function useFollowing(grown: readonly unknown[]) {
   return { isAway, follow }
 }
 
-interface TurnActionsProps {
-  readonly isDisabled: boolean
-  readonly onAsk: () => void
-  /** Missing: the server does not know the question. */
-  readonly onRemove?: (isEdited: boolean) => void
-}
-
-/** What can be done with a question of a conversation. */
-function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
-  return (
-    <>
-      <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
-      {onRemove && (
-        <>
-          <Button
-            look="small quiet"
-            label="Edit"
-            disabled={isDisabled}
-            onClick={() => onRemove(true)}
-          />
-          <Button
-            look="small quiet icon-only"
-            icon="trash"
-            aria-label="Delete this question and what followed"
-            title="Delete"
-            disabled={isDisabled}
-            onClick={() => onRemove(false)}
-          />
-        </>
-      )}
-    </>
-  )
-}
-
 type Listed = ConversationList['items'][number]
 
 /**
@@ -238,11 +212,14 @@ function useOtherWindows(
     forgetCut(place, kept.turns)
   }, [kept.turns])
   const wasListed = useRef('')
-  /** What was read for. What it does not explain, such as a question that was never kept, is not read for again. */
+  /**
+   * Reasons for which it was already read. One that reading does not settle, such as a question that was never kept, is not
+   * read for again.
+   */
   const read = useRef('')
   const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
   useEffect(() => {
-    // What was read before the stream broke off does not explain it.
+    // What was read before the stream broke off does not count.
     if (cutCount > 0) read.current = ''
   }, [place, cutCount])
   useEffect(() => {
@@ -285,10 +262,10 @@ interface Doomed {
   readonly isEdited: boolean
 }
 
-/** What can be done in one conversation: ask, and take back what was asked. */
+/** Actions in a conversation: ask, and take back a question. */
 function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
   const { route } = useLocation()
-  /** Another one when the field is to show its draft anew. */
+  /** Changing it makes the field show its draft again. */
   const [draftCount, setDraftCount] = useState(0)
   const place = placeOf(agent, id)
   const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
@@ -304,7 +281,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     try {
       await ask({ ...asked, conversation: id })
     } catch (error) {
-      // The server ended before it kept what began here, or it was deleted elsewhere: it goes on as a new one.
+      // The server stopped before storing what began here, or it was deleted elsewhere: continue as a new conversation.
       if (!isMissing(error) || id === 'new') throw error
       await ask({ ...asked, conversation: 'new', place })
     }
@@ -313,7 +290,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     await deleteTurnsFrom(agent, id, traceId).catch((error: unknown) => {
       if (!isMissing(error)) throw error
     })
-    // What is in the field, and where the conversation goes with all its turns, in the next one's.
+    // The field's draft and the conversation with all its turns move to the new place.
     const target = isFirst ? placeOf(agent, 'new') : place
     const texts = [isEdited ? question : '', draftAt(place), draftAt(target)]
     keepDraft(place, '')

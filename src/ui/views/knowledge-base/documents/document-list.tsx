@@ -22,11 +22,10 @@ export interface Row {
   /** The document's. */
   readonly id: string
   readonly title: string
-  /** The beginning of its text. */
+  /** The start of its text. */
   readonly excerpt: string
   readonly size: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** Of a chunk. */
   readonly place?: {
     readonly start: number
     readonly end: number
@@ -35,18 +34,17 @@ export interface Row {
   }
 }
 
-interface DocumentTableProps {
+const TITLE_CHARS_MAX = 200
+const SOURCE_CHARS_MAX = 80
+
+export function DocumentTable(props: {
   readonly of: KnowledgeBaseName
   readonly rows: readonly Row[]
   /** Ids of documents; undefined: nothing can be selected. */
   readonly selected: ReadonlySet<string> | undefined
   readonly onSelect: (ids: ReadonlySet<string>) => void
-}
-
-const TITLE_CHARS_MAX = 200
-const SOURCE_CHARS_MAX = 80
-
-export function DocumentTable({ of, rows, selected, onSelect }: DocumentTableProps) {
+}) {
+  const { of, rows, selected, onSelect } = props
   const select = (ids: readonly string[], isOn: boolean) => {
     const next = new Set(selected)
     for (const id of ids) isOn ? next.add(id) : next.delete(id)
@@ -88,9 +86,9 @@ export function DocumentTable({ of, rows, selected, onSelect }: DocumentTablePro
         </>
       ),
     },
-    ...optional('Source', sources),
+    ...optional('Source', sources, 'kb-source'),
     { title: 'Size', look: 'small kb-size', cell: ({ size }) => size },
-    ...optional('Date', dates),
+    ...optional('Date', dates, 'kb-date'),
   ]
   return (
     <>
@@ -115,9 +113,13 @@ export function DocumentTable({ of, rows, selected, onSelect }: DocumentTablePro
 }
 
 /** A column that some rows have a value for. */
-function optional(title: string, values: readonly string[]): readonly TableColumn<Row>[] {
+function optional(
+  title: string,
+  values: readonly string[],
+  look: string,
+): readonly TableColumn<Row>[] {
   if (values.every((value) => value === '')) return []
-  return [{ title, look: 'small', cell: (_, index) => values[index] }]
+  return [{ title, look: `small ${look}`, cell: (_, index) => values[index] }]
 }
 
 function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row): string {
@@ -201,13 +203,12 @@ export function SelectionBar(props: SelectionBarProps) {
   )
 }
 
-interface FilterChipsProps {
+/** The filters, each removed by a click. */
+export function FilterChips(props: {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-}
-
-/** The filters, each removed by a click. */
-export function FilterChips({ filters, onFilters }: FilterChipsProps) {
+}) {
+  const { filters, onFilters } = props
   const names = Object.keys(filters)
   if (names.length === 0) return null
   return (
