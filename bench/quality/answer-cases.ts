@@ -2,8 +2,11 @@
 import { join } from 'node:path'
 import { type BeirDocument, beirCollection, linesOf } from './beir-collection.ts'
 
-/** `answered`: the passage is there. `removed`: all but the passage is there. `elsewhere`: of another collection. */
-export type CaseKind = 'answered' | 'removed' | 'elsewhere'
+/**
+ * `answered`: the passage is there. `removed`: all but the passage is there. `impossible`: the passage seems to answer.
+ * `elsewhere`: of another collection.
+ */
+export type CaseKind = 'answered' | 'removed' | 'impossible' | 'elsewhere'
 
 /** One knowledge base and the questions that its agent is asked. */
 export interface AnswerCase {
@@ -22,12 +25,15 @@ export interface AskedQuestion {
 /** The position of the answer. */
 export interface Gold {
   readonly documentId: string
-  /** Code units of the document's content. */
-  readonly start: number
-  readonly end: number
-  readonly text: string
+  /** Any of these answers, in code units of the document's content. */
+  readonly spans: readonly GoldSpan[]
   /** Of `documentId`. */
   readonly content: string
+}
+
+export interface GoldSpan {
+  readonly start: number
+  readonly end: number
 }
 
 export interface FilledBase {
@@ -43,8 +49,9 @@ export interface AnswerCases {
 interface Collection {
   readonly name: string
   readonly documents: readonly BeirDocument[]
-  /** Without a place where the collection tells none. */
+  /** Without a place where the collection has none. */
   readonly questions: readonly AskedQuestion[]
+  readonly impossible: readonly AskedQuestion[]
 }
 
 /** The knowledge base of all collections together. */
@@ -78,7 +85,7 @@ function hasAnswers({ questions }: Collection): boolean {
 }
 
 function casesOf(
-  { name, questions }: Collection,
+  { name, questions, impossible }: Collection,
   collections: readonly Collection[],
   limit: number,
 ): readonly AnswerCase[] {
@@ -101,6 +108,7 @@ function casesOf(
   const here: readonly AnswerCase[] = [
     { name, kind: 'answered', knowledgeBase: whole, questions: spread(answered, limit) },
     { name, kind: 'removed', knowledgeBase: halfName(name), questions: spread(removed, limit) },
+    { name, kind: 'impossible', knowledgeBase: whole, questions: spread(impossible, limit) },
   ]
   return [...here.filter((one) => one.questions.length > 0), ...others]
 }
@@ -132,6 +140,7 @@ function isLeftOut(id: string): boolean {
 function together(collections: readonly Collection[]): Collection {
   return {
     name: TOGETHER,
+    impossible: [],
     documents: collections.flatMap(({ name, documents }) => {
       return documents.map((one) => ({ ...one, id: `${name}:${one.id}` }))
     }),
@@ -162,6 +171,7 @@ async function collectionOf(folder: string, name: string): Promise<Collection> {
     name,
     documents,
     questions: questions.map(({ id, text }) => ({ text, gold: golds.get(id) ?? null })),
+    impossible: await impossibleOf(join(folder, name, 'impossible.jsonl')),
   }
 }
 
@@ -181,13 +191,30 @@ async function goldsOf(
   for await (const line of linesOf(path)) {
     const { _id, passage, answers }: AnswerLine = JSON.parse(line.text)
     const content = contents.get(passage)
-    const [answer] = answers
-    if (content === undefined || answer === undefined) throw new Error(`${line.place}: no passage`)
-    // The offsets count code points.
-    const start = [...content].slice(0, answer.start).join('').length
-    const end = start + answer.text.length
-    if (content.slice(start, end) !== answer.text) throw new Error(`${line.place}: not the answer`)
-    golds.set(_id, { documentId: passage, start, end, text: answer.text, content })
+    if (content === undefined) throw new Error(`${line.place}: no passage`)
+    const spans = answers.map((answer) => spanIn(content, answer))
+    if (spans.length === 0) throw new Error(`${line.place}: no answer`)
+    golds.set(_id, { documentId: passage, spans, content })
   }
   return golds
+}
+
+/** The offsets count code points, and those of a passage with a title begin below it. */
+function spanIn(content: string, answer: AnswerLine['answers'][number]): GoldSpan {
+  for (const from of [0, content.indexOf('\n') + 1]) {
+    const start = from + [...content.slice(from)].slice(0, answer.start).join('').length
+    const end = start + answer.text.length
+    if (content.slice(start, end) === answer.text) return { start, end }
+  }
+  throw new Error(`${answer.text}: not in its passage at ${answer.start}`)
+}
+
+async function impossibleOf(path: string): Promise<readonly AskedQuestion[]> {
+  const questions: AskedQuestion[] = []
+  if (!(await Bun.file(path).exists())) return questions
+  for await (const { text: line } of linesOf(path)) {
+    const { text }: { readonly text: string } = JSON.parse(line)
+    questions.push({ text, gold: null })
+  }
+  return questions
 }

@@ -1,6 +1,6 @@
 /** Rates answers of agents by what they quote. */
 import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
-import type { AskedQuestion, Gold } from './answer-cases.ts'
+import type { AskedQuestion, Gold, GoldSpan } from './answer-cases.ts'
 
 /** What an agent said, as far as it is rated. */
 export interface RatedAnswer {
@@ -11,13 +11,17 @@ export interface RatedAnswer {
 export interface Quote {
   readonly documentId: string
   readonly text: string
-  /** Its position in the document; null if unknown. */
+  /** Its bold sentence; missing: the quote has none. */
+  readonly marked?: string
+  /** Where it is in the document; null if unknown. */
   readonly place: { readonly start: number; readonly end: number } | null
 }
 
 export interface Rates {
   readonly count: number
   /** Shares of the questions. */
+  readonly goldMarked: number
+  readonly goldPassage: number
   readonly goldFirst: number
   readonly goldInThree: number
   readonly nothingFound: number
@@ -36,6 +40,8 @@ export function ratesOf(answers: readonly (RatedAnswer & Pick<AskedQuestion, 'go
     .toSorted((a, b) => a - b)
   return {
     count: answers.length,
+    goldMarked: counted(({ gold, quotes }) => isQuoted(gold, markedIn(quotes))),
+    goldPassage: counted(({ gold, quotes }) => quotes[0]?.documentId === gold?.documentId),
     goldFirst: counted(({ gold, quotes }) => isQuoted(gold, quotes.slice(0, 1))),
     goldInThree: counted(({ gold, quotes }) => isQuoted(gold, quotes.slice(0, 3))),
     nothingFound: counted(({ quotes }) => quotes.length === 0),
@@ -44,17 +50,26 @@ export function ratesOf(answers: readonly (RatedAnswer & Pick<AskedQuestion, 'go
   }
 }
 
+/** The bold sentence of the first quote. */
+function markedIn([first]: readonly Quote[]): readonly Quote[] {
+  if (first === undefined) return []
+  return [{ ...first, text: first.marked ?? first.text, place: null }]
+}
+
 /** Whether one of the quotes holds the answer at its position. */
 export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   if (gold === null) return false
   return quotes.some(({ documentId, text, place }) => {
     if (documentId !== gold.documentId) return false
-    return place === null ? holds(text, gold) : place.start <= gold.start && gold.end <= place.end
+    return gold.spans.some((span) => {
+      if (place === null) return holds(text, gold.content, span)
+      return place.start <= span.start && span.end <= place.end
+    })
   })
 }
 
 /** By letters and digits alone: an answer may show a quote with other white space and marks. */
-function holds(quote: string, { content, start, end }: Gold): boolean {
+function holds(quote: string, content: string, { start, end }: GoldSpan): boolean {
   const whole = bare(content)
   const [from, to] = [bare(content.slice(0, start)).length, bare(content.slice(0, end)).length]
   const lines = quote
@@ -88,7 +103,9 @@ export function quotesIn(
       .split('\n')
       .flatMap((line) => (line.startsWith('>') ? [line.replace(/^>\s?/, '')] : []))
       .join('\n')
-    return documentId === undefined ? [] : [{ documentId, text, place: null }]
+    const marked = /\*\*([\s\S]+?)\*\*/.exec(text)?.[1]
+    const mark = marked === undefined ? {} : { marked }
+    return documentId === undefined ? [] : [{ documentId, text, ...mark, place: null }]
   })
 }
 

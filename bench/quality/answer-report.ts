@@ -9,10 +9,25 @@ export interface RatedCase extends Pick<AnswerCase, 'name' | 'kind'> {
 export function printRates(cases: readonly RatedCase[]): void {
   const share = (value: number) => value.toFixed(3)
   const rows = cases.map(({ name, kind, rates }) => {
-    const gold = kind === 'answered' ? [share(rates.goldFirst), share(rates.goldInThree)] : ['', '']
+    const gold = kind === 'answered' ? goldShares(rates).map(share) : ['', '', '', '']
     const sizes = [rates.quoteChars, rates.quoteCharsMax]
     return [name, kind, rates.count, ...gold, share(rates.nothingFound), ...sizes]
   })
-  const names = ['questions', 'kind', 'n', 'first', 'in three', 'nothing', 'chars', 'longest']
+  const names = [
+    'questions',
+    'kind',
+    'n',
+    'marked',
+    'passage',
+    'first',
+    'in three',
+    'nothing',
+    'chars',
+    'longest',
+  ]
   console.log(textTable(names, rows))
+}
+
+function goldShares(rates: Rates): readonly number[] {
+  return [rates.goldMarked, rates.goldPassage, rates.goldFirst, rates.goldInThree]
 }

@@ -32,7 +32,7 @@ export async function replayed(
   }
 }
 
-function chunksOf(cases: readonly RecordedCase[]): readonly FoundChunk[] {
+export function chunksOf(cases: readonly RecordedCase[]): readonly FoundChunk[] {
   const all = cases.flatMap(({ questions }) => questions.flatMap(({ found }) => found))
   return [...new Map(all.map((chunk) => [chunk.chunk_id, chunk])).values()]
 }
@@ -88,7 +88,7 @@ async function answerTo(question: string, recorded: Recorded): Promise<string> {
 }
 
 /** What the tool shows for a search, or for the chunks beside some. */
-function rowsOf(sql: string, { found, chunks }: Recorded): string {
+export function rowsOf(sql: string, { found, chunks }: Pick<Recorded, 'found' | 'chunks'>): string {
   const isSearch = / WHERE content = /.test(sql)
   const limit = Number(/LIMIT (\d+)/.exec(sql)?.[1] ?? found.length)
   const rows = (isSearch ? found : chunks.filter((chunk) => isBeside(chunk, sql))).slice(0, limit)

@@ -1,14 +1,7 @@
 import { AppError } from '../core/errors.ts'
-import { abortable, withDeadline } from '../core/runtime/cancellation.ts'
-import { statusOf } from './provider-failure.ts'
-import {
-  isTransientStatus,
-  type RetryPolicy,
-  retry,
-  retryAfterMs,
-  type TryResult,
-  withWait,
-} from './retry.ts'
+import { abortable, sleep, withDeadline } from '../core/runtime/cancellation.ts'
+import { MINUTE_MS } from '../core/time.ts'
+import { isTransientStatus, statusOf } from './provider-failure.ts'
 
 /** How often and how long a provider is called for one answer. */
 export interface CallLimits {
@@ -26,14 +19,6 @@ export interface CallLimits {
   readonly waitMsMax: number
 }
 
-export interface CallTerms {
-  readonly limits: CallLimits
-  /** The error when a try takes too long. */
-  readonly timeoutError: (timeoutMs: number) => AppError
-  /** The caller's view of a failed try. */
-  readonly failureOf: (error: unknown) => AppError
-}
-
 /**
  * One answer through a provider's client, which must make no further tries itself: it would wait as long as a server asks
  * for, and for ever for the body of an answer.
@@ -42,9 +27,16 @@ export interface CallTerms {
  */
 export async function callProvider<T>(
   send: (signal: AbortSignal) => Promise<T>,
-  { limits, timeoutError, failureOf }: CallTerms,
+  given: {
+    readonly limits: CallLimits
+    /** The error when a try takes too long. */
+    readonly timeoutError: (timeoutMs: number) => AppError
+    /** The caller's view of a failed try. */
+    readonly failureOf: (error: unknown) => AppError
+  },
   signal: AbortSignal,
 ): Promise<T> {
+  const { limits, timeoutError, failureOf } = given
   const endMs = Math.min(performance.now() + limits.totalMs, limits.endMs ?? Infinity)
   const leftMs = () => endMs - performance.now()
   const attempt = async (): Promise<TryResult<T>> => {
@@ -93,4 +85,85 @@ export function refusalWithin(error: unknown): AppError | null {
     cause = cause.cause
   }
   return null
+}
+
+export interface RetryPolicy {
+  /** Tries after the first. */
+  readonly retriesMax: number
+  /** Before the first further try; doubled before each one after it. */
+  readonly delayMs: number
+  /** No single pause is longer; a server that asks for a longer one is not tried again. */
+  readonly waitMsMax: number
+  /** What is left until the caller's own deadline: nor is one that asks for a pause beyond it. */
+  leftMs(): number
+}
+
+export type TryResult<T> = { readonly kind: 'done'; readonly value: T } | FailedTry
+
+export interface FailedTry {
+  readonly kind: 'failed'
+  readonly error: AppError
+  /** Whether another try may go better: a busy server, a broken connection. */
+  readonly isTransient: boolean
+  /** What the server asked for. */
+  readonly retryAfterMs: number | null
+}
+
+/** The value of the first try that succeeds. @throws the last try's error, or the signal's reason */
+export async function retry<T>(
+  attempt: () => Promise<TryResult<T>>,
+  policy: RetryPolicy,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let retryIndex = 0; ; retryIndex += 1) {
+    signal.throwIfAborted()
+    const result = await attempt()
+    if (result.kind === 'done') return result.value
+    signal.throwIfAborted()
+    if (!result.isTransient || retryIndex >= policy.retriesMax) throw result.error
+    const waitMs = waitMsOf(result, policy, retryIndex)
+    const waitMsMax = Math.min(policy.waitMsMax, policy.leftMs())
+    if (waitMs > waitMsMax) throw tooLong(result, waitMsMax)
+    await sleep(waitMs, signal)
+  }
+}
+
+/** A long wait still looks at least once a minute. */
+const UNASKED_MS_MAX = MINUTE_MS
+
+/** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
+function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
+  if (failed.retryAfterMs !== null) return failed.retryAfterMs
+  const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax, UNASKED_MS_MAX)
+  return doubled * (1 - Math.random() / 4)
+}
+
+function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppError {
+  if (retryAfterMs === null) return error
+  const [asked, most] = [retryAfterMs, Math.max(0, waitMsMax)].map((ms) => Math.ceil(ms / 1000))
+  const why = `it asks to wait ${asked} s before another try, and there is time for ${most} s`
+  const told = new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
+  return withWait(told, retryAfterMs)
+}
+
+/** Adds when the server wants the next request. */
+export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
+  return new AppError(code, message, { cause, retryAfterSeconds })
+}
+
+/** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
+export function retryAfterMs(headers: Headers, nowMs: number): number | null {
+  const millis = numberIn(headers.get('retry-after-ms'))
+  if (millis !== null) return Math.max(0, millis)
+  const text = headers.get('retry-after')
+  const seconds = numberIn(text)
+  if (seconds !== null) return Math.max(0, seconds * 1000)
+  const date = text === null ? Number.NaN : Date.parse(text)
+  return Number.isNaN(date) ? null : Math.max(0, date - nowMs)
+}
+
+function numberIn(text: string | null): number | null {
+  const value = text === null || text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isFinite(value) ? value : null
 }

@@ -3,7 +3,6 @@ import { AppError } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
-import { isTransientStatus } from './retry.ts'
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
@@ -165,4 +164,11 @@ function withoutCredentials(text: string): string {
   const random = (token: string) =>
     [/\d/, /[a-z]/, /[A-Z]/].every((kind) => kind.test(token)) ? HIDDEN : token
   return marked.replace(LONG_TOKEN, mixed).replace(LONG_BASE64, random)
+}
+
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+/** What another try may change; every other status from 300 to 499 is a definite refusal. null: no answer came. */
+export function isTransientStatus(status: number | null): boolean {
+  return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }

@@ -20,12 +20,7 @@ export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
 
 /** The call with its arguments as the tool takes them, or with what is wrong with them. */
 export function toolCallOf(
-  {
-    id,
-    name,
-    argumentsJson,
-    kept,
-  }: {
+  given: {
     readonly id: string
     readonly name: string
     readonly argumentsJson: string
@@ -33,6 +28,7 @@ export function toolCallOf(
   },
   spec: ToolSpec | undefined,
 ): ToolCall {
+  const { id, name, argumentsJson, kept } = given
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }
   const values = parsedArguments(argumentsJson)
   if (values === null) {
@@ -90,7 +86,45 @@ export function withSystemFirst(messages: readonly ChatMessage[]): readonly Chat
   })
 }
 
-/** The number of calls so far, used as the next one's id for a provider without ids. */
+/** A server that sends more calls in one answer than this is not taken at its word. */
+const TOOL_CALLS_MAX = 64
+
+export interface CallInTheMaking {
+  readonly index: unknown
+  id: string
+  name: string
+  argumentsJson: string
+  /** What a provider wants back with the call. */
+  extraContent?: unknown
+}
+
+/** The calls of one answer, which come in pieces. */
+export class CallsInTheMaking {
+  readonly all: CallInTheMaking[] = []
+
+  start(call: CallInTheMaking): CallInTheMaking {
+    if (this.all.length >= TOOL_CALLS_MAX) {
+      throw new Error(`more than ${TOOL_CALLS_MAX} tool calls in one answer`)
+    }
+    this.all.push(call)
+    return call
+  }
+
+  /** @param madeId the id of the call of this number, for a server that gives none */
+  made(
+    request: ChatRequest,
+    madeId: (number: number) => string,
+    keptWith: (call: CallInTheMaking, position: number) => ToolCall['kept'],
+  ): readonly ToolCall[] {
+    const earlierCount = toolCallCount(request)
+    return this.all.map((call, position) => {
+      const spec = request.tools.find((tool) => tool.name === call.name)
+      const id = call.id === '' ? madeId(earlierCount + position + 1) : call.id
+      return toolCallOf({ ...call, id, kept: keptWith(call, position) }, spec)
+    })
+  }
+}
+
 export function toolCallCount({ messages }: ChatRequest): number {
   const count = (message: ChatMessage) => {
     return message.role === 'assistant' ? message.toolCalls.length : 0

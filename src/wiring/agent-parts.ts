@@ -85,6 +85,9 @@ export function agentPool(
       ...(all.chatModels.features && { features: all.chatModels.features }),
       foreignTools,
       traces,
+      judgeAnswerability: async (question, passages) => {
+        return (await LATER.answerability()).answerabilityOf(question, passages)
+      },
       collect: () => Bun.gc(true),
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),

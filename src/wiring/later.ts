@@ -9,6 +9,7 @@ export const LATER = {
   scheduled: () => import('../query/run/run-scheduled.ts'),
   checkScheduled: () => import('../query/run/run-scheduled.ts'),
   search: () => import('../query/search/run-search.ts'),
+  answerability: () => import('../models/builtin/chat/unit-ranking.ts'),
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),
   views: () => import('../query/select/views.ts'),

@@ -345,6 +345,7 @@ describe('complete', () => {
           relevance: 0.9,
         },
       ],
+      evidence: 'answer',
       warnings: [],
       usage: null,
       finish: 'stop',

@@ -283,15 +283,15 @@ describe('chart_tool', () => {
   })
 })
 
-describe('evidence', () => {
+describe('statements', () => {
   test('is the statement over tables on whose rows the answer leans', async () => {
     const sql = 'SELECT region, sum(total) AS total FROM sales GROUP BY region ORDER BY region'
-    const { evidence, citations } = await answered(
+    const { statements, citations } = await answered(
       'sql_db_query',
       { sql_query: sql },
       'The north made 1,245.',
     )
-    expect(evidence).toEqual([
+    expect(statements).toEqual([
       {
         sql,
         column_names: ['region', 'total'],
@@ -307,6 +307,6 @@ describe('evidence', () => {
 
   test('is left out where there is none', async () => {
     const sql = "SELECT chunk_id, chunk_content FROM reports WHERE content = 'x'"
-    expect(await answered('kb_query_tool', { sql_query: sql })).not.toHaveProperty('evidence')
+    expect(await answered('kb_query_tool', { sql_query: sql })).not.toHaveProperty('statements')
   })
 })

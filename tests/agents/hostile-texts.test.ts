@@ -1,7 +1,7 @@
 /** Texts of a hostile model, as long as one may be. Where time grows with the square of a length, these take minutes. */
 import { describe, expect, test } from 'bun:test'
 import { mentionsIn } from '../../src/agents/evidence/mentions.ts'
-import { evidenceOf } from '../../src/agents/evidence/table-evidence.ts'
+import { statementsOf } from '../../src/agents/evidence/table-evidence.ts'
 import { answerCheck } from '../../src/agents/loop/answer-form.ts'
 import { objectionTo } from '../../src/agents/loop/turn-rules.ts'
 import { statementIn } from '../../src/agents/tools/written-statement.ts'
@@ -42,7 +42,7 @@ describe('an answer of', () => {
       expect(objectionTo(text, [TOOL])).toBeNull()
       expect(mentionsIn(text, new Set(['1:content:1of1:0to1']))).toEqual([])
       const rows = { sql: 'SELECT 1', column_names: ['a'], data: [['no such']], isCut: false }
-      expect(evidenceOf(text, [rows])).toHaveLength(1)
+      expect(statementsOf(text, [rows])).toHaveLength(1)
       const check = await answerCheck({ name: 'a', schema: { type: 'object' } })
       expect(check(text).kind).toBe('wrong')
       const turn = textToolTurn({ messages: [], tools: [TOOL] }, () => piecesOf([text]))

@@ -36,7 +36,8 @@ function wireEvent(event: Exclude<AgentEvent, { type: 'turn' | 'summary' }>): Co
   if (event.type === 'start') return startEvent(ASK.question, traceId)
   if (event.type === 'end') return { type: 'end' }
   if (event.type !== 'output') return progressEvent(event, traceId)
-  return outputEvent({ content: event.output, traceId, citations: [], warnings: [] })
+  const told = { content: event.output, traceId, citations: [], warnings: [] }
+  return outputEvent({ ...told, evidence: event.judged?.evidence ?? 'answer' })
 }
 
 async function failureOf(work: Promise<unknown>): Promise<unknown> {
@@ -79,7 +80,10 @@ describe('answer', () => {
         messages: [{ content: 'kb_query_tool(SELECT 1)' }],
         ...trace,
       },
-      { output, messages: [{ content: output }], ...trace, citations: [], warnings: [] },
+      {
+        ...{ output, messages: [{ content: output }], ...trace },
+        ...{ citations: [], evidence: 'answer', warnings: [] },
+      },
       { type: 'end' },
     ])
   })

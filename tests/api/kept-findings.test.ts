@@ -26,7 +26,7 @@ const chart = (sql: string, x: string, y: string): Said => {
 }
 
 interface Found {
-  readonly evidence?: readonly { readonly is_cut: boolean; readonly data: readonly unknown[] }[]
+  readonly statements?: readonly { readonly is_cut: boolean; readonly data: readonly unknown[] }[]
   readonly charts?: readonly unknown[]
   readonly result?: unknown
   readonly warnings: readonly string[]
@@ -57,9 +57,9 @@ async function asked(turns: readonly Said[], params: object = {}) {
 test('are those that came with the answer, with its warnings', async () => {
   const said: Said = { kind: 'text', pieces: ['Ann has 2 and Bob has 1.'] }
   const { told, kept } = await asked([rows(COUNTS), chart(COUNTS, 'name', 'n'), said])
-  expect(told.evidence).toHaveLength(1)
+  expect(told.statements).toHaveLength(1)
   expect(told.charts).toHaveLength(1)
-  expect(kept.evidence).toEqual(told.evidence)
+  expect(kept.statements).toEqual(told.statements)
   expect(kept.charts).toEqual(told.charts)
   expect(kept.warnings).toEqual(told.warnings)
   const result = await asked([rows(COUNTS), said], { mode: 'sql' })
@@ -68,7 +68,7 @@ test('are those that came with the answer, with its warnings', async () => {
 
 test('are none where the answer had none', async () => {
   const { kept } = await asked([{ kind: 'text', pieces: ['Nobody knows.'] }])
-  expect(kept).not.toHaveProperty('evidence')
+  expect(kept).not.toHaveProperty('statements')
   expect(kept).not.toHaveProperty('charts')
   expect(kept).not.toHaveProperty('result')
 })
@@ -76,8 +76,8 @@ test('are none where the answer had none', async () => {
 test('have names of columns that JSON columns refuse', async () => {
   const odd = `SELECT total AS "a'b<script>\u202e\\u0000" FROM mindsdb.orders ORDER BY 1`
   const { told, kept } = await asked([rows(odd), { kind: 'text', pieces: ['3'] }])
-  expect(told.evidence).toHaveLength(1)
-  expect(kept.evidence).toEqual(told.evidence)
+  expect(told.statements).toHaveLength(1)
+  expect(kept.statements).toEqual(told.statements)
 })
 
 test('are cut where they are large, which is said', async () => {

@@ -57,19 +57,20 @@ test('collections give questions with a passage, without it, and of elsewhere', 
     ['together', 'removed', 2],
   ])
   // The file counts code points, a citation code units.
-  expect(cases[0]?.questions[0]?.gold).toMatchObject({ documentId: 'p0', start: 22, end: 24 })
+  expect(cases[0]?.questions[0]?.gold).toMatchObject({
+    documentId: 'p0',
+    spans: [{ start: 22, end: 24 }],
+  })
   expect(cases[6]?.questions[1]?.gold?.documentId).toBe('one-b:p0')
 })
 
 test('an offset that is not that of the answer is refused', async () => {
   await collection('wrong', 5)
-  await expect(answerCases(folder, ['wrong'], 10)).rejects.toThrow(
-    'answers.jsonl:1: not the answer',
-  )
+  await expect(answerCases(folder, ['wrong'], 10)).rejects.toThrow('not in its passage at 5')
 })
 
 const content = 'Tea is green. It has 20 cups. Milk has 20 too.'
-const gold = { documentId: 'p0', start: 21, end: 23, text: '20', content }
+const gold = { documentId: 'p0', spans: [{ start: 21, end: 23 }], content }
 
 test('an answer counts at its position, in the quote as written', () => {
   const answer =

@@ -40,6 +40,7 @@ describe('POST completions', () => {
         role: 'assistant',
         trace_id: TRACE_ID,
         citations: [],
+        evidence: 'answer',
       },
       warnings: [],
     })

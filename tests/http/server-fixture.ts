@@ -17,6 +17,7 @@ import type { Project } from '../../src/core/domain/project.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/core/domain/uploaded-file.ts'
 import { AppError } from '../../src/core/errors.ts'
+import { parsedJson } from '../../src/core/json.ts'
 import type { UploadRequest } from '../../src/ingest/pipeline/upload-files.ts'
 import type { InsertRequest } from '../../src/ingest/sources/insert-request.ts'
 import { JobRunner } from '../../src/ops/jobs/job-runner.ts'
@@ -31,6 +32,7 @@ import { NO_DOCUMENTS, noDocument } from './no-documents.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const STAMP = '2026-04-30 12:00:00.000000'
+const UNCITED = { citations: [], evidence: 'answer', warnings: [] } as const
 
 export function fakeCatalog(): Catalog {
   let snapshot: CatalogSnapshot = {
@@ -150,8 +152,8 @@ export async function* answerEvents(question: string): AsyncGenerator<Completion
     trace_id,
   }
   yield { type: 'delta', content: 'Ro', trace_id }
-  const output = 'Rooibos'
-  yield { output, messages: [{ content: output }], trace_id, citations: [], warnings: [] }
+  const found = { citations: [], evidence: 'answer', warnings: [] } as const
+  yield { output: 'Rooibos', messages: [{ content: 'Rooibos' }], trace_id, ...found }
   yield { type: 'end' }
 }
 
@@ -372,7 +374,7 @@ export async function send(server: Server, line: string, sent: Sent = {}): Promi
   const text = await response.text()
   const answer = { status: response.status, headers: response.headers, text }
   await holdAnswer(server.document, { line, body: sent.json }, answer)
-  return { ...answer, json: jsonOf(text) }
+  return { ...answer, json: parsedJson(text) }
 }
 
 export function requestOf(line: string, { json, body, headers = {}, signal }: Sent): Request {
@@ -387,14 +389,6 @@ export function requestOf(line: string, { json, body, headers = {}, signal }: Se
   })
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 export function answerOf(content: string): Answer {
-  return { content, traceId: '', citations: [], warnings: [], usage: null, seconds: 0 }
+  return { content, traceId: '', ...UNCITED, usage: null, seconds: 0 }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { retryAfterMs } from '../../src/models/provider-call.ts'
 import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge.ts'
 import {
   CLASS_LABELS,
@@ -8,7 +9,6 @@ import {
   tokensScore,
   YES_LABELS,
 } from '../../src/models/rerankers/judged-score.ts'
-import { retryAfterMs } from '../../src/models/retry.ts'
 import { completion } from './fixtures/rerank-support.ts'
 
 async function tokensOf(...tokens: readonly Readonly<Record<string, number>>[]) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { namedOrder } from '../../src/models/rerankers/listwise-reranker.ts'
+import { namedOrder } from '../../src/models/rerankers/chat-rerankers.ts'
 import { completion, NEVER, rerankerAt, sentData } from './fixtures/rerank-support.ts'
 import { failure, type SeenRequest, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 

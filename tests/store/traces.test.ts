@@ -39,6 +39,7 @@ function run(number: number, changes: Partial<FinishedRun> = {}): FinishedRun {
     answer: 'Yes',
     citations: [],
     warnings: [],
+    evidence: 'answer',
     errorCode: null,
     errorMessage: null,
     ...changes,

@@ -112,11 +112,12 @@ export async function startMisbehaving(
     stderr: 'inherit',
   })
   const ports = new Map<string, number>()
-  let answered: (text: string) => void = () => {}
+  /** Those that wait for an answer, in the order of their questions. */
+  const waiting: ((text: string) => void)[] = []
   const ready = Promise.withResolvers<void>()
   void eachLine(child.stdout, (line) => {
     const [kind = '', rest = ''] = line.split(' ')
-    if (kind === 'received') return answered(rest)
+    if (kind === 'received') return waiting.shift()?.(rest)
     ports.set(kind, Number(rest))
     if (kinds.every((one) => ports.has(one))) ready.resolve()
   })
@@ -128,9 +129,7 @@ export async function startMisbehaving(
       return port
     },
     async receivedBy(kind) {
-      const answer = new Promise<string>((resolve) => {
-        answered = resolve
-      })
+      const answer = new Promise<string>((resolve) => waiting.push(resolve))
       child.stdin.write(`${kind}\n`)
       child.stdin.flush()
       return Buffer.from(await answer, 'hex')

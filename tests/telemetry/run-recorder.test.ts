@@ -40,6 +40,7 @@ const END: RunEnd = {
   answer: 'Because.',
   citations: [],
   warnings: [],
+  evidence: 'answer',
   errorCode: null,
   errorMessage: null,
 }

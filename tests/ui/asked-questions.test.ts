@@ -87,7 +87,7 @@ function turn(traceId: string): KeptTurn {
     ended_at: '',
     citations: [],
     warnings: [],
-    evidence: [],
+    statements: [],
     charts: [],
     result: null,
   }

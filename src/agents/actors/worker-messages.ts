@@ -1,9 +1,9 @@
-import type { FinishReason, ModelTurn, TokenUsage } from '../../core/domain/agents/agent-run.ts'
-import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
+import type { FinishReason } from '../../core/domain/agents/agent-run.ts'
+import { type Action, EVIDENCE_LEVELS } from '../../core/domain/agents/completion-event.ts'
 import { isModelFeature, type ModelFeature } from '../../core/domain/model-features.ts'
 import type { ChatDefaults, ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject } from '../../core/json.ts'
 import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 
 /** All that a worker needs to know for one question. It can be cloned between threads. */
@@ -98,133 +98,68 @@ function providerStatusOf(cause: unknown): number | undefined {
 
 /** A worker may send anything: undefined if it is not a message of `FromWorker`. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
-  if (!isObject(data)) return undefined
-  const { kind } = data
-  return isKeyOf(MESSAGE_PARSERS, kind) ? MESSAGE_PARSERS[kind](data) : undefined
+  const kind = isObject(data) ? data.kind : undefined
+  const isKnown = isKeyOf(MESSAGES, kind) && fits(data, MESSAGES[kind])
+  // What fits the shape of its kind is of that kind.
+  return isKnown ? (data as FromWorker) : undefined
 }
 
-/** One for each kind of message: a kind without a parser does not compile. */
-const MESSAGE_PARSERS: {
-  readonly [K in FromWorker['kind']]: (
-    fields: JsonObject,
-  ) => Extract<FromWorker, { kind: K }> | undefined
-} = {
-  event(fields) {
-    const event = parseEvent(fields.event)
-    return event && { kind: 'event', event }
-  },
-  failed(fields) {
-    const failure = parseFailure(fields.failure)
-    return failure && { kind: 'failed', failure }
-  },
-  feature_refused({ feature }) {
-    return isModelFeature(feature) ? { kind: 'feature_refused', feature } : undefined
-  },
-  tool_call({ id, name, input }) {
-    if (typeof id !== 'number' || typeof name !== 'string') return undefined
-    return typeof input === 'string' ? { kind: 'tool_call', id, name, input } : undefined
-  },
-  embed({ id, texts }) {
-    if (typeof id !== 'number' || !isTextList(texts)) return undefined
-    return { kind: 'embed', id, texts }
-  },
+/** What a value must be: a check of its own, one form for the items of a list, or forms of members. */
+type Form = ((value: unknown) => boolean) | readonly [Form] | { readonly [member: string]: Form }
+
+function fits(value: unknown, form: Form): boolean {
+  if (typeof form === 'function') return form(value)
+  if (isList(form)) return Array.isArray(value) && value.every((item) => fits(item, form[0]))
+  return isObject(value) && Object.entries(form).every(([key, part]) => fits(value[key], part))
 }
 
-function parseEvent(value: unknown): AgentEvent | undefined {
-  if (!isObject(value)) return undefined
-  const { type } = value
-  return isKeyOf(EVENT_PARSERS, type) ? EVENT_PARSERS[type](value) : undefined
-}
-
-/** One for each type of event: a type without a parser does not compile. */
-const EVENT_PARSERS: {
-  readonly [T in AgentEvent['type']]: (
-    fields: JsonObject,
-  ) => Extract<AgentEvent, { type: T }> | undefined
-} = {
-  start: () => ({ type: 'start' }),
-  action(fields) {
-    const action = parseAction(fields.action)
-    return action && { type: 'action', action }
-  },
-  step(fields) {
-    const step = parseStep(fields.step)
-    return step && { type: 'step', step }
-  },
-  delta: ({ content }) => (typeof content === 'string' ? { type: 'delta', content } : undefined),
-  turn({ turn, warnings }) {
-    const parsed = parseTurn(turn)
-    return parsed && isTextList(warnings) ? { type: 'turn', turn: parsed, warnings } : undefined
-  },
-  summary({ text, turnCount }) {
-    if (typeof text !== 'string' || !isAmount(turnCount)) return undefined
-    return { type: 'summary', text, turnCount }
-  },
-  output: ({ output }) => (typeof output === 'string' ? { type: 'output', output } : undefined),
-  end: () => ({ type: 'end' }),
-}
-
-function parseAction(value: unknown): Action | undefined {
-  if (!isObject(value)) return undefined
-  const { tool, tool_input, log } = value
-  const isWellMade =
-    typeof tool === 'string' && typeof tool_input === 'string' && typeof log === 'string'
-  return isWellMade ? { tool, tool_input, log } : undefined
-}
-
-function parseStep(value: unknown): Step | undefined {
-  if (!isObject(value) || typeof value.observation !== 'string') return undefined
-  const action = parseAction(value.action)
-  return action && { action, observation: value.observation }
-}
-
-const KNOWN_FINISHES: Readonly<Record<FinishReason, true>> = {
-  stop: true,
-  tool_calls: true,
-  length: true,
-  filter: true,
-  refusal: true,
-}
-
-function parseTurn(value: unknown): ModelTurn | undefined {
-  if (!isObject(value)) return undefined
-  const { startMs, firstPieceMs, tookMs, finish, usage, reasoning, callCount } = value
-  const counted = usage === null ? null : parseUsage(usage)
-  if (!isAmount(startMs) || !isAmount(tookMs) || !isAmount(callCount)) return undefined
-  if (firstPieceMs !== null && !isAmount(firstPieceMs)) return undefined
-  if (!isKeyOf(KNOWN_FINISHES, finish) || typeof reasoning !== 'string') return undefined
-  if (counted === undefined) return undefined
-  return { startMs, firstPieceMs, tookMs, finish, usage: counted, reasoning, callCount }
-}
-
-function parseUsage(value: unknown): TokenUsage | undefined {
-  if (!isObject(value)) return undefined
-  const { inputTokens, outputTokens, cachedTokens } = value
-  if (!isAmount(inputTokens) || !isAmount(outputTokens) || !isAmount(cachedTokens)) return undefined
-  return { inputTokens, outputTokens, cachedTokens }
-}
-
-function isAmount(value: unknown): value is number {
+const isList = (form: Form): form is readonly [Form] => Array.isArray(form)
+const text = (value: unknown) => typeof value === 'string'
+const amount = (value: unknown) => {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
+const maybe = (form: Form) => (value: unknown) => value === undefined || fits(value, form)
+const orNull = (form: Form) => (value: unknown) => value === null || fits(value, form)
+const oneOf = (names: readonly string[]) => (value: unknown) => names.some((one) => one === value)
 
-function parseFailure(value: unknown): Failure | undefined {
-  if (!isObject(value)) return undefined
-  const { code, message, thrown } = value
-  if (!isKeyOf(ERRORS, code) || typeof message !== 'string') return undefined
-  const status = providerStatusOf({ status: value.providerStatus })
-  const { retryAfterSeconds } = value
-  const isWait = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0
-  return {
-    ...{ code, message },
-    ...(status === undefined ? {} : { providerStatus: status }),
-    ...(isWait ? { retryAfterSeconds } : {}),
-    ...(typeof thrown === 'string' ? { thrown: thrown.slice(0, THROWN_CHARS_MAX) } : {}),
-  }
+const ACTION = { tool: text, tool_input: text, log: text }
+const FINISHES: readonly FinishReason[] = ['stop', 'tool_calls', 'length', 'filter', 'refusal']
+const TURN = {
+  ...{ startMs: amount, firstPieceMs: orNull(amount), tookMs: amount, callCount: amount },
+  ...{ finish: oneOf(FINISHES), reasoning: text },
+  usage: orNull({ inputTokens: amount, outputTokens: amount, cachedTokens: amount }),
 }
 
-function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+/** One for each type of event: a type without a form does not compile. */
+const EVENTS: Readonly<Record<AgentEvent['type'], Form>> = {
+  start: {},
+  action: { action: ACTION },
+  step: { step: { action: ACTION, observation: text } },
+  delta: { content: text },
+  turn: { turn: TURN, warnings: [text] },
+  summary: { text, turnCount: amount },
+  output: {
+    output: text,
+    judged: maybe({ evidence: oneOf(EVIDENCE_LEVELS), further: maybe(text) }),
+  },
+  end: {},
+}
+
+const FAILURE = {
+  ...{ code: (value: unknown) => isKeyOf(ERRORS, value), message: text, thrown: maybe(text) },
+  ...{ providerStatus: maybe(Number.isInteger), retryAfterSeconds: maybe(amount) },
+}
+
+const MESSAGES: Readonly<Record<FromWorker['kind'], Form>> = {
+  event: {
+    event: (value: unknown) => {
+      return isObject(value) && isKeyOf(EVENTS, value.type) && fits(value, EVENTS[value.type])
+    },
+  },
+  failed: { failure: FAILURE },
+  feature_refused: { feature: isModelFeature },
+  tool_call: { id: (value: unknown) => typeof value === 'number', name: text, input: text },
+  embed: { id: (value: unknown) => typeof value === 'number', texts: [text] },
 }
 
 function isKeyOf<T extends object>(table: T, value: unknown): value is keyof T {
@@ -267,7 +202,7 @@ function eventChars(event: AgentEvent): number {
     case 'summary':
       return event.text.length
     case 'output':
-      return event.output.length
+      return event.output.length + (event.judged?.further?.length ?? 0)
   }
 }
 

@@ -1,5 +1,5 @@
-/** Statements over tables that an answer uses. */
-import type { Evidence } from '../../core/domain/agents/completion-event.ts'
+/** Statements over tables whose rows an answer is made of. */
+import type { StatementRows } from '../../core/domain/agents/completion-event.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
@@ -9,11 +9,14 @@ const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
 
-/** The rows that a statement showed the model, other than chunks. */
-export type ShownRows = Omit<Evidence, 'is_cut'> & { readonly isCut: boolean }
+/** What a statement showed the model that was not a list of chunks. */
+export type ShownRows = Omit<StatementRows, 'is_cut'> & { readonly isCut: boolean }
 
 /** The statements with a value that appears in the answer; if there are none, the last one. */
-export function evidenceOf(answer: string, shown: readonly ShownRows[]): readonly Evidence[] {
+export function statementsOf(
+  answer: string,
+  shown: readonly ShownRows[],
+): readonly StatementRows[] {
   const withRows = shown.filter(({ data }) => data.length > 0)
   const said = saidIn(answer)
   const used = withRows.filter(({ data }) =>
@@ -24,7 +27,7 @@ export function evidenceOf(answer: string, shown: readonly ShownRows[]): readonl
   return [...bySql.values()].map(bounded)
 }
 
-function bounded({ sql, column_names, data, isCut }: ShownRows): Evidence {
+function bounded({ sql, column_names, data, isCut }: ShownRows): StatementRows {
   let left = EVIDENCE_BYTES_MAX
   const kept = data.filter((row) => {
     left -= left < 0 ? 0 : byteSize(JSON.stringify(row))
@@ -64,9 +67,9 @@ function isSaid(cell: ResultValue, { text, numbers }: Said): boolean {
 /** The rows of the last statement that a model ran, for agents whose answer they are. */
 export class FinalRows {
   #order = 0
-  #result: Evidence | null = null
+  #result: StatementRows | null = null
 
-  get result(): Evidence | null {
+  get result(): StatementRows | null {
     return this.#result
   }
 

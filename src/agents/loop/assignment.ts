@@ -1,7 +1,7 @@
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
 import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
 import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
-import type { ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type { JudgedAnswer, ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 
 /** The model's instructions and limits. */
 export interface Assignment {
@@ -39,5 +39,9 @@ export type AgentEvent =
   | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
   /** The oldest turns of the history in short, this many of them, for the next question of a stored conversation. */
   | { readonly type: 'summary'; readonly text: string; readonly turnCount: number }
-  | { readonly type: 'output'; readonly output: string }
+  | {
+      readonly type: 'output'
+      readonly output: string
+      readonly judged?: JudgedAnswer
+    }
   | { readonly type: 'end' }

@@ -3,6 +3,7 @@ import type {
   ChatMessage,
   ChatModel,
   ChatRequest,
+  JudgedAnswer,
   ToolCall,
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
@@ -60,17 +61,17 @@ export async function* answer(
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
   const progress = loopProgress(assignment, { ...deps, history, beganMs }, signal)
-  const text = yield* conversation(progress, signal)
+  const { text, judged } = yield* conversation(progress, signal)
   const output = check === null ? text : yield* inForm(text, check, progress, signal)
-  yield { type: 'output', output }
+  yield { type: 'output', output, ...(judged === undefined ? {} : { judged }) }
   yield { type: 'end' }
 }
 
-interface Beginning extends LoopDeps, Pick<Progress, 'beganMs'> {
-  readonly history: ShownHistory
-}
-
-function loopProgress(assignment: Assignment, deps: Beginning, signal: AbortSignal): Progress {
+function loopProgress(
+  assignment: Assignment,
+  deps: LoopDeps & Pick<Progress, 'beganMs'> & { readonly history: ShownHistory },
+  signal: AbortSignal,
+): Progress {
   const { tools, contextTokens, fence } = assignment
   const { beganMs } = deps
   const entries = openingEntries(assignment, deps.history)
@@ -95,7 +96,7 @@ function loopProgress(assignment: Assignment, deps: Beginning, signal: AbortSign
 async function* conversation(
   progress: Progress,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, string> {
+): AsyncGenerator<AgentEvent, { readonly text: string; readonly judged?: JudgedAnswer }> {
   const { assignment, entries } = progress
   const objections = new Set<string>()
   let ending: Ending | null = null
@@ -112,8 +113,13 @@ async function* conversation(
       continue
     }
     const objection = objectionTo(turn.text, assignment.tools)
-    if (objection === null) return turn.text
-    if (objections.has(objection)) return turn.text.trim() === '' ? NO_ANSWER : turn.text
+    if (objection === null) {
+      const judged = turn.end?.judged
+      return { text: turn.text, ...(judged === undefined ? {} : { judged }) }
+    }
+    if (objections.has(objection)) {
+      return { text: turn.text.trim() === '' ? NO_ANSWER : turn.text }
+    }
     objections.add(objection)
     if (turn.text.trim() !== '') {
       entries.push({ role: 'assistant', content: turn.text, toolCalls: [] })
@@ -184,16 +190,15 @@ async function* nextTurn(
   }
 }
 
-interface TurnRequest extends Pick<ChatRequest, 'tools'> {
-  readonly fitting: FittingRequest
-  readonly ending: Ending | null
-}
-
 async function* oneTurn(
   progress: Progress,
-  { fitting, tools, ending }: TurnRequest,
+  given: Pick<ChatRequest, 'tools'> & {
+    readonly fitting: FittingRequest
+    readonly ending: Ending | null
+  },
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Turn> {
+  const { fitting, tools, ending } = given
   const { assignment, beganMs, model, window } = progress
   progress.shortened = fitting.shortened
   const clock = () => performance.now() - beganMs

@@ -1,5 +1,5 @@
 import type { RunStart } from '../../core/domain/agents/agent-run.ts'
-import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
+import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
 import {
   BUILTIN_CHAT_MODEL,
@@ -10,7 +10,7 @@ import {
 } from '../../core/domain/model-ref.ts'
 import type { RunTraces } from '../../core/domain/ports/conversation-ports.ts'
 import type { ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
-import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type { JudgeAnswerability, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
@@ -46,6 +46,8 @@ export interface AgentDeps extends ThreadServices {
   readonly chatProviders: readonly string[]
   /** Tools of servers that agents name; unset: there are none. */
   readonly foreignTools?: ForeignTools
+  /** Judges what chat models were shown; the built-in one judges by itself. Unset: every answer counts as one. */
+  readonly judgeAnswerability?: JudgeAnswerability
   /** Where each question is written down. */
   readonly traces: RunTraces
   /** A UUID. */
@@ -207,17 +209,21 @@ export class AgentPool {
     const told = { ...this.#options, model, timeoutMs, refused, foreignTools: foreign.specs }
     const task = agentTask(asked, data, told)
     const owner = { host, run, agentId: agent.id, conversation: asked.conversation }
-    const { content, warnings, usage, finish } = yield* endingWith(
+    const { content, warnings, usage, finish, judged } = yield* endingWith(
       this.#threads.answer(task, owner, signal),
       () => foreign.end(),
     )
-    const citations = await host.citations(content, signal)
+    const further = judged?.further === undefined ? '' : `\n\n${judged.further}`
+    const citations = await host.citations(content + further, signal)
     const findings = host.findings(content)
     const answer = {
       content,
       traceId,
       conversationId: asked.conversation?.id,
       citations,
+      ...(judged === undefined
+        ? await this.#evidenceFor(question, host, data)
+        : { evidence: judged.evidence }),
       ...findings,
       warnings: [
         ...new Set([...data.warnings, ...foreign.warnings]),
@@ -228,6 +234,20 @@ export class AgentPool {
     }
     yield outputEvent(answer)
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
+  }
+
+  /** Of a chat model's answer. Rows of tables and of other tools are not judged. */
+  async #evidenceFor(
+    question: string,
+    host: ToolHost,
+    data: AvailableData,
+  ): Promise<AnswerEvidence> {
+    const judge = this.#deps.judgeAnswerability
+    if (judge === undefined || host.hasRows || data.knowledgeBases.length === 0) {
+      return { evidence: 'answer' }
+    }
+    const { evidence } = await judge(question, host.foundPassages)
+    return { evidence, ...(evidence === 'answer' ? {} : { low_evidence: true }) }
   }
 
   /** Ends every question with `shutting_down` and refuses new ones. */
@@ -252,22 +272,20 @@ const BUILTIN_MODEL: ModelRef = {
   options: {},
 }
 
-interface TaskTerms {
-  readonly model: ModelRef
-  readonly chatDefaults: ChatDefaults
-  readonly timeoutMs: number
-  readonly refused?: ReadonlySet<ModelFeature> | undefined
-  readonly agentStepsMax: number
-  readonly agentContextTokens?: number
-  /** Tools of others. */
-  readonly foreignTools: readonly ToolSpec[]
-}
-
 /** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
-  terms: TaskTerms,
+  terms: {
+    readonly model: ModelRef
+    readonly chatDefaults: ChatDefaults
+    readonly timeoutMs: number
+    readonly refused?: ReadonlySet<ModelFeature> | undefined
+    readonly agentStepsMax: number
+    readonly agentContextTokens?: number
+    /** Tools of others. */
+    readonly foreignTools: readonly ToolSpec[]
+  },
 ): AgentTask {
   const { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 } = terms
   const task = {

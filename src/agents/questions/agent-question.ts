@@ -11,7 +11,7 @@ import {
 import type { AnswerFindings, Step } from '../../core/domain/agents/completion-event.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { RunTrace } from '../../core/domain/ports/conversation-ports.ts'
-import type { ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import type { JudgedAnswer, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
@@ -65,6 +65,7 @@ export interface Run {
 
 export interface Output {
   readonly content: string
+  readonly judged?: JudgedAnswer
   readonly warnings: readonly string[]
   readonly usage: TokenUsage | null
   /** How the model's last turn ended. */
@@ -129,9 +130,10 @@ export class RunNotes {
     else trace.step({ startMs: performance.now() - beganMs, tookMs: 0, tool, input, observation })
   }
 
-  output(content: string): Output {
+  output({ output, judged }: Extract<AgentEvent, { type: 'output' }>): Output {
     return {
-      content,
+      content: output,
+      ...(judged === undefined ? {} : { judged }),
       warnings: [...this.#warnings],
       usage: this.#usage ?? null,
       finish: this.#finish,
@@ -164,9 +166,9 @@ export function runStart(
   }
 }
 
-export function answeredRun({ content, citations, warnings }: Answer): RunEnd {
+export function answeredRun({ content, citations, warnings, evidence }: Answer): RunEnd {
   const failure = { errorCode: null, errorMessage: null }
-  return { outcome: 'answered', answer: content, citations, warnings, ...failure }
+  return { outcome: 'answered', answer: content, citations, warnings, evidence, ...failure }
 }
 
 export function failedRun({ code, message }: AppError): RunEnd {
@@ -175,6 +177,7 @@ export function failedRun({ code, message }: AppError): RunEnd {
     answer: null,
     citations: [],
     warnings: [],
+    evidence: null,
     errorCode: code,
     errorMessage: message,
   }

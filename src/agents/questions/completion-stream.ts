@@ -1,6 +1,7 @@
 import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
 import {
   type ActionsEvent,
+  type AnswerEvidence,
   type AnswerFindings,
   type Citation,
   type CompletionEvent,
@@ -76,7 +77,7 @@ export function progressEvent(
 }
 
 /** The answer to one question. */
-export interface Answer extends AnswerFindings {
+export interface Answer extends AnswerFindings, AnswerEvidence {
   readonly content: string
   readonly traceId: string
   /** For a stored conversation. */
@@ -95,14 +96,16 @@ export interface Answer extends AnswerFindings {
 
 export function outputEvent(answer: ToldAnswer): OutputEvent {
   const { content, traceId, conversationId, citations, warnings } = answer
-  const { evidence, charts, result } = answer
+  const { evidence, low_evidence, statements, charts, result } = answer
   return {
     output: content,
     messages: [{ content }],
     trace_id: traceId,
     ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
     citations,
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence,
+    ...(low_evidence === undefined ? {} : { low_evidence }),
+    ...(statements === undefined ? {} : { statements }),
     ...(charts === undefined ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
     warnings,
@@ -111,7 +114,13 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
 
 type ToldAnswer = Pick<
   Answer,
-  'content' | 'traceId' | 'conversationId' | 'citations' | 'warnings' | keyof AnswerFindings
+  | 'content'
+  | 'traceId'
+  | 'conversationId'
+  | 'citations'
+  | 'warnings'
+  | keyof AnswerFindings
+  | keyof AnswerEvidence
 >
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
@@ -138,5 +147,5 @@ export function failureType(failure: AppError): FailureType {
   if (status !== undefined && (isRefusal || code === 'provider_failed')) {
     return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')
   }
-  return FAILURE_TYPES[code]
+  return FAILURE_TYPES[code] ?? 'general'
 }

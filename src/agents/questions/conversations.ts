@@ -303,6 +303,7 @@ const UNREAD_ANSWER: Answer = {
   content: '',
   traceId: '',
   citations: [] as readonly Citation[],
+  evidence: 'none',
   warnings: [],
   usage: null,
   seconds: 0,

@@ -1,5 +1,9 @@
-/** The rows, charts and warnings of an answer that are stored with its conversation: as much as fits. */
-import type { Chart, Evidence, OutputEvent } from '../../core/domain/agents/completion-event.ts'
+/** What of an answer's rows, charts and warnings is kept with its conversation: as much as has room. */
+import type {
+  Chart,
+  OutputEvent,
+  StatementRows,
+} from '../../core/domain/agents/completion-event.ts'
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
@@ -9,25 +13,23 @@ const FINDINGS_BYTES_MAX = 524_288
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 
-type Told = Pick<OutputEvent, 'evidence' | 'charts' | 'result' | 'warnings'>
+type Told = Pick<OutputEvent, 'evidence' | 'statements' | 'charts' | 'result' | 'warnings'>
 
-/** @returns null if there are none */
-export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptFindings | null {
+export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptFindings {
   const room = new Room(bytesMax)
   const charts = (output.charts ?? []).filter((chart) => room.takes(chart))
   const result = output.result ? room.cut(output.result) : output.result
-  const evidence = (output.evidence ?? []).map((rows) => room.cut(rows))
+  const statements = (output.statements ?? []).map((rows) => room.cut(rows))
   const lost = (output.charts?.length ?? 0) - charts.length
   const warnings = [...output.warnings, ...(lost === 0 ? [] : [chartsLost(lost, bytesMax)])]
     .slice(-WARNINGS_MAX)
     .map((warning) => warning.slice(0, WARNING_CHARS_MAX))
   const found = {
-    ...(evidence.length === 0 ? {} : { evidence }),
+    ...(statements.length === 0 ? {} : { statements }),
     ...(charts.length === 0 ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
   }
-  if (warnings.length === 0 && Object.keys(found).length === 0) return null
-  return { ...found, warnings }
+  return { evidence: output.evidence, ...found, warnings }
 }
 
 /** Half a chart would show something else than the whole one. */
@@ -51,7 +53,7 @@ class Room {
   }
 
   /** As many of its first rows as there is room for. */
-  cut(rows: Evidence): Evidence {
+  cut(rows: StatementRows): StatementRows {
     this.#left -= jsonSize({ ...rows, data: [] })
     const data = []
     for (const row of rows.data) {

@@ -96,7 +96,7 @@ export class QuestionThreads {
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.type === 'output') return notes.output(event.output)
+        if (event.type === 'output') return notes.output(event)
         if (event.type === 'start') notes.began()
         else if (event.type === 'turn') notes.turn(event)
         else if (event.type === 'summary') conversation?.summarised(event)

@@ -1,5 +1,5 @@
 import type { AnswerFindings, Chart, Citation } from '../../core/domain/agents/completion-event.ts'
-import type { ToolCall } from '../../core/domain/ports/model-ports.ts'
+import type { FoundPassage, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { fullName } from '../../core/domain/project.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
@@ -13,7 +13,7 @@ import {
   type ShownPassage,
   showsPlainChunks,
 } from '../evidence/shown-passages.ts'
-import { evidenceOf, FinalRows, type ShownRows } from '../evidence/table-evidence.ts'
+import { FinalRows, type ShownRows, statementsOf } from '../evidence/table-evidence.ts'
 import { readDocument } from './document-pages.ts'
 import { drawChart } from './drawn-chart.ts'
 import { metadataValues } from './metadata-values.ts'
@@ -51,6 +51,7 @@ export class ToolHost {
   readonly #charts: Chart[] = []
   readonly #final = new FinalRows()
   #queries = 0
+  #hasForeignRows = false
 
   constructor(options: ToolHostOptions) {
     this.#options = options
@@ -67,7 +68,10 @@ export class ToolHost {
     signal: AbortSignal,
   ): Promise<string> {
     const { foreign } = this.#options
-    if (foreign?.has(name)) return foreign.run({ name, input }, signal)
+    if (foreign?.has(name)) {
+      this.#hasForeignRows = true
+      return foreign.run({ name, input }, signal)
+    }
     if (!isToolName(name)) throw new AppError('internal', `There is no tool "${name.slice(0, 80)}"`)
     try {
       return await this.#run(name, input, signal)
@@ -172,13 +176,26 @@ export class ToolHost {
 
   /** The statements over tables on which the answer leans, and the charts that come with it. */
   findings(answer: string): AnswerFindings {
-    const evidence = evidenceOf(answer, this.#rows)
+    const statements = statementsOf(answer, this.#rows)
     const charts = [...this.#charts]
     return {
-      ...(evidence.length === 0 ? {} : { evidence }),
+      ...(statements.length === 0 ? {} : { statements }),
       ...(charts.length === 0 ? {} : { charts }),
       ...(this.#options.keepsFinalRows ? { result: this.#final.result } : {}),
     }
+  }
+
+  /** Whether the model was shown rows that are not chunks. */
+  get hasRows(): boolean {
+    return this.#rows.length > 0 || this.#hasForeignRows
+  }
+
+  /** The chunks that a search gave the model. */
+  get foundPassages(): readonly FoundPassage[] {
+    return [...this.#seen.values()].flatMap(({ documentId, text, place, relevance }) => {
+      if (text === null || relevance === null) return []
+      return [{ documentId: documentId ?? '', text, heading: place?.heading ?? '', relevance }]
+    })
   }
 
   /** The texts of all chunks that the model was shown. */

@@ -1,5 +1,10 @@
 import { askerOf } from '../../core/domain/access/principal.ts'
-import type { Action, Citation, OutputEvent } from '../../core/domain/agents/completion-event.ts'
+import {
+  type Action,
+  type Citation,
+  EVIDENCE_LEVELS,
+  type OutputEvent,
+} from '../../core/domain/agents/completion-event.ts'
 import { documentUri, linkOf } from './eider-uri.ts'
 import { answers, type Tool, type ToolCall, takes } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
@@ -36,6 +41,10 @@ export const ASK_AGENT_TOOL: Tool = {
   }),
   outputSchema: answers(['answer', 'citations', 'trace_id'], {
     answer: { type: 'string' },
+    evidence: {
+      enum: EVIDENCE_LEVELS,
+      description: '`closest`: the best passage may not answer; `none`: nothing found answers',
+    },
     citations: {
       type: 'array',
       items: {
@@ -94,9 +103,10 @@ function actionText({ tool, tool_input }: Action): string {
 }
 
 function answerRecord(output: OutputEvent, call: ToolCall) {
-  const statements = (output.evidence ?? []).map(({ sql }) => sql)
+  const statements = (output.statements ?? []).map(({ sql }) => sql)
   return {
     answer: output.output,
+    evidence: output.evidence,
     citations: output.citations.map((citation) => citationRecord(citation, call)),
     ...(statements.length === 0 ? {} : { statements }),
     ...(output.conversation_id === undefined ? {} : { conversation_id: output.conversation_id }),

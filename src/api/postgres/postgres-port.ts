@@ -216,10 +216,12 @@ function shownResult(result: QueryResult, isExact: boolean): RunResult {
   if (result.kind === 'ok') {
     return { columns: null, batches: rowBatches([]), affectedRows: result.affectedRows, warnings }
   }
-  const { columns, exactBatches, batches, ready } = result.rows
+  const { columns, exactBatches, batches, ready, encoded } = result.rows
   const shown = ready === undefined ? batches : rowBatches(ready)
   const rows = isExact ? (exactBatches ?? shown) : shown
-  return { columns, batches: rows, affectedRows: null, warnings }
+  const names = columns.map(({ name }) => name)
+  const copied = encoded && { copied: () => encoded('copy', names, true) }
+  return { columns, batches: rows, ...copied, affectedRows: null, warnings }
 }
 
 async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {

@@ -121,11 +121,11 @@ class ShownAnswer {
   }
 
   /** Statements over tables and charts, in a line each. */
-  async #findings({ evidence = [], charts = [] }: AnswerFindings): Promise<void> {
+  async #findings({ statements = [], charts = [] }: AnswerFindings): Promise<void> {
     const { output, options } = this.#context
     if (options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
-    const rows = evidence.map(({ sql, data, is_cut }) => {
+    const rows = statements.map(({ sql, data, is_cut }) => {
       return `${data.length}${is_cut ? '+' : ''} rows of: ${safeLine(sql)}`
     })
     const drawn = charts.map(({ spec, sql }) => {

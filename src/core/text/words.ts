@@ -68,7 +68,7 @@ export function hyphenatedParts(joined: string): readonly string[] {
 }
 
 /** Scripts that write no spaces between words. */
-const UNSPACED =
+export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /** The words of a run in a script without spaces; any other word as it is. */

@@ -1,20 +1,11 @@
 import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../core/domain/ports/model-ports.ts'
-import { type AnswerEnd, answerEnd } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member, tokenCount } from '../provider-answer.ts'
-import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
+import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'
+import { CallsInTheMaking } from '../tool-arguments.ts'
 
 /** A server that sends more blocks in one answer than this is not taken at its word. */
 const BLOCKS_MAX = 256
-const TOOL_CALLS_MAX = 64
-
-interface CallInTheMaking {
-  readonly index: unknown
-  readonly id: string
-  readonly name: string
-  argumentsJson: string
-}
 
 /** A thought, which must come back as it was, with its signature, while its tools run. */
 interface Thought {
@@ -25,7 +16,7 @@ interface Thought {
 /** Puts an answer together from the events of a stream, or from one whole message. */
 export class AnthropicAnswer implements PartialAnswer {
   readonly #request: ChatRequest
-  readonly #calls: CallInTheMaking[] = []
+  readonly #calls = new CallsInTheMaking()
   readonly #thoughts: Thought[] = []
   #isComplete = false
   #stopReason: unknown = null
@@ -68,19 +59,17 @@ export class AnthropicAnswer implements PartialAnswer {
   }
 
   toolCalls(): readonly ToolCall[] {
-    const earlierCount = toolCallCount(this.#request)
     const thinking = this.#thoughts.map(({ block }) => block)
-    return this.#calls.map((call, position) => {
-      const spec = this.#request.tools.find((tool) => tool.name === call.name)
-      const id = call.id === '' ? `call_${earlierCount + position + 1}` : call.id
-      const kept = position === 0 && thinking.length > 0 ? { thinking } : undefined
-      return toolCallOf({ ...call, id, kept }, spec)
-    })
+    return this.#calls.made(
+      this.#request,
+      (number) => `call_${number}`,
+      (_, position) => (position === 0 && thinking.length > 0 ? { thinking } : undefined),
+    )
   }
 
   end(): AnswerEnd {
     const finish = FINISHES[String(this.#stopReason)] ?? 'stop'
-    const isCalling = this.#calls.length > 0 && finish === 'stop'
+    const isCalling = this.#calls.all.length > 0 && finish === 'stop'
     return answerEnd(isCalling ? 'tool_calls' : finish, this.#usage)
   }
 
@@ -113,13 +102,10 @@ export class AnthropicAnswer implements PartialAnswer {
   }
 
   #addCall(block: unknown, index: unknown): void {
-    if (this.#calls.length >= TOOL_CALLS_MAX) {
-      throw new Error(`more than ${TOOL_CALLS_MAX} tool calls in one answer`)
-    }
     const input = member(block, 'input')
     // In a stream the arguments follow in pieces, and the block starts with an empty object.
     const isWhole = typeof input === 'object' && input !== null && Object.keys(input).length > 0
-    this.#calls.push({
+    this.#calls.start({
       index,
       id: textOrEmpty(member(block, 'id')),
       name: textOrEmpty(member(block, 'name')),
@@ -128,7 +114,7 @@ export class AnthropicAnswer implements PartialAnswer {
   }
 
   #addDelta(delta: unknown, index: unknown): readonly SpokenDelta[] {
-    const call = this.#calls.findLast((started) => started.index === index)
+    const call = this.#calls.all.findLast((started) => started.index === index)
     if (call !== undefined) call.argumentsJson += textOrEmpty(member(delta, 'partial_json'))
     const thought = this.#thoughts.findLast((started) => started.index === index)
     for (const name of ['thinking', 'signature'] as const) {

@@ -1,21 +1,9 @@
 import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../core/domain/ports/model-ports.ts'
-import { type AnswerEnd, answerEnd } from '../answer-end.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
-import { member, tokenCount } from '../provider-answer.ts'
+import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'
 import { ThoughtSplitter } from '../thought-splitter.ts'
-import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
-
-/** A server that sends more calls in one answer than this is not taken at its word. */
-const TOOL_CALLS_MAX = 64
-
-interface CallInTheMaking {
-  readonly index: number
-  id: string
-  name: string
-  argumentsJson: string
-  extraContent: unknown
-}
+import { type CallInTheMaking, CallsInTheMaking } from '../tool-arguments.ts'
 
 /**
  * Puts an answer together from its chunks. They are read with distrust: compatible servers leave
@@ -24,7 +12,7 @@ interface CallInTheMaking {
  */
 export class OpenaiAnswer implements PartialAnswer {
   readonly #request: ChatRequest
-  readonly #calls: CallInTheMaking[] = []
+  readonly #calls = new CallsInTheMaking()
   readonly #splitter = new ThoughtSplitter()
   #finish: string | null = null
   #usage: TokenUsage | null = null
@@ -61,17 +49,12 @@ export class OpenaiAnswer implements PartialAnswer {
   }
 
   toolCalls(): readonly ToolCall[] {
-    const earlierCount = toolCallCount(this.#request)
-    return this.#calls.map((call, position) => {
-      const spec = this.#request.tools.find((tool) => tool.name === call.name)
-      const id = call.id === '' ? madeId(earlierCount + position + 1) : call.id
-      return toolCallOf({ ...call, id, kept: this.#keptWith(call, position) }, spec)
-    })
+    return this.#calls.made(this.#request, madeId, (...call) => this.#keptWith(...call))
   }
 
   end(): AnswerEnd {
     const found = FINISHES[this.#finish ?? ''] ?? 'stop'
-    const calling = this.#calls.length > 0 && found === 'stop' ? 'tool_calls' : found
+    const calling = this.#calls.all.length > 0 && found === 'stop' ? 'tool_calls' : found
     return answerEnd(this.#hasRefused ? 'refusal' : calling, this.#usage)
   }
 
@@ -117,17 +100,12 @@ export class OpenaiAnswer implements PartialAnswer {
     index: number | null,
     start: { readonly id: string; readonly name: string },
   ): CallInTheMaking {
-    const known = this.#calls.findLast((call) => index === null || call.index === index)
+    const known = this.#calls.all.findLast((call) => index === null || call.index === index)
     const isNext =
       start.name !== '' && (index === null || (start.id !== '' && start.id !== known?.id))
     if (known !== undefined && !isNext) return known
-    if (this.#calls.length >= TOOL_CALLS_MAX) {
-      throw new Error(`more than ${TOOL_CALLS_MAX} tool calls in one answer`)
-    }
     const made = { id: '', name: '', argumentsJson: '', extraContent: undefined }
-    const call = { index: index ?? this.#calls.length, ...made }
-    this.#calls.push(call)
-    return call
+    return this.#calls.start({ index: index ?? this.#calls.all.length, ...made })
   }
 }
 

@@ -3,18 +3,22 @@ import { parsedJson } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
-import { refusalWithin } from '../provider-call.ts'
-import { plainDetail, providerFailure, rerankErrorText } from '../provider-failure.ts'
 import {
   type FailedTry,
-  isTransientStatus,
   type RetryPolicy,
+  refusalWithin,
   retry,
   retryAfterMs,
   type TryResult,
-} from '../retry.ts'
-import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
+} from '../provider-call.ts'
+import {
+  isTransientStatus,
+  plainDetail,
+  providerFailure,
+  rerankErrorText,
+} from '../provider-failure.ts'
 import type { RerankOptions } from './rerank-options.ts'
+import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-prompts.ts'
 import {
   isInUnitRange,
   type RerankServer,

@@ -1,5 +1,5 @@
 import { member } from '../provider-answer.ts'
-import type { ShownTexts } from './rerank-limits.ts'
+import type { ShownTexts } from './rerank-prompts.ts'
 
 /** The differences between rerank servers: their addresses and requests. */
 export interface RerankServer {

@@ -29,6 +29,8 @@ export interface SearchOrder extends ChunkSearch {
   readonly neighbours: number
   /** Whether to mark the positions of the text's words. */
   readonly isHighlighted?: boolean
+  /** Whether to judge if the results answer the text. */
+  readonly isJudged?: boolean
 }
 
 export interface SearchResult extends FoundChunk {
@@ -42,6 +44,8 @@ export interface SearchResult extends FoundChunk {
 
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
+  /** 0 to 1: how likely the best results answer the text. Missing: not asked for. */
+  readonly answerable?: number
   readonly warnings: readonly string[]
   /** null: not asked for. */
   readonly explanation: SearchExplanation | null
@@ -217,11 +221,7 @@ interface Place {
  * @param count most chunks on each side
  */
 async function searchNeighbours(
-  {
-    kb,
-    chunks,
-    count,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly chunks: readonly FoundChunk[]
     readonly count: number
@@ -229,6 +229,7 @@ async function searchNeighbours(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly Neighbourhood[]> {
+  const { kb, chunks, count } = given
   const places = new Set(chunks.flatMap((chunk) => keysAround(chunk, count).all))
   if (places.size === 0) return chunks.map(() => ({ before: [], after: [] }))
   const sql = `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE id IN :ids

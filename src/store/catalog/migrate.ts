@@ -19,6 +19,7 @@ import askedBySql from '../../../drizzle/0014_asked_by.sql' with { type: 'text' 
 import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text' }
 import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type: 'text' }
 import storagesSql from '../../../drizzle/0017_storages.sql' with { type: 'text' }
+import evidenceSql from '../../../drizzle/0018_evidence.sql' with { type: 'text' }
 import { StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 15, name: '0015_findings', sql: findingsSql },
   { number: 16, name: '0016_skipped_rows', sql: skippedRowsSql },
   { number: 17, name: '0017_storages', sql: storagesSql },
+  { number: 18, name: '0018_evidence', sql: evidenceSql },
 ]
 
 /**

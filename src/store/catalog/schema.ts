@@ -12,7 +12,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
-import type { Citation } from '../../core/domain/agents/completion-event.ts'
+import type { Citation, EvidenceLevel } from '../../core/domain/agents/completion-event.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/source-parameters.ts'
 import type {
@@ -322,6 +322,7 @@ export const traces = eider.table('traces', {
   byteCount: count('byte_count'),
   /** `key 3`; null if unknown. */
   askedBy: text('asked_by'),
+  evidence: text('evidence').$type<EvidenceLevel>(),
 })
 
 /** Turns of the model and tool calls of each. */

@@ -47,18 +47,7 @@ const UNREAD_MS = 250
 const ROOM_MS = 1_000
 const ROOM_WAIT_MS = 100
 const ROOM_TRIES_MAX = 3
-
-export interface EngineOptions {
-  /** How many statements may run at once. */
-  readonly statementsMax: number
-  /** How many more may wait for a place. */
-  readonly waitingMax: number
-  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
-  readonly stuckMs: number
-  readonly onStuck: (stuck: StuckStatement) => void
-  readonly memoryLimits: MemoryLimits
-  readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
-}
+const COLLECT_MS = 200
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
 export class StoredEngine implements SqlEngine, ColumnReader {
@@ -73,7 +62,20 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
-  constructor(database: Database, options: EngineOptions) {
+  constructor(
+    database: Database,
+    options: {
+      /** How many statements may run at once. */
+      readonly statementsMax: number
+      /** How many more may wait for a place. */
+      readonly waitingMax: number
+      /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
+      readonly stuckMs: number
+      readonly onStuck: (stuck: StuckStatement) => void
+      readonly memoryLimits: MemoryLimits
+      readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
+    },
+  ) {
     const { statementsMax, waitingMax, stuckMs, onStuck } = options
     this.#database = database
     this.#parser = new SqlParser(database)
@@ -200,10 +202,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   /**
    * Runs a statement up to its first rows: in a slot for short ones if no other is free, then in a long one if it takes too
-   * long; and again if it lacks memory that others hold.
+   * long; and again if it lacks memory that others hold or have not given back yet.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
     let turn: WantedSession['turn'] = 'new'
+    let hasCollected = false
     for (let roomTries = 0; ; ) {
       const session = await this.#admit(deadline, { sql: statement.sql, turn })
       try {
@@ -216,9 +219,18 @@ export class StoredEngine implements SqlEngine, ColumnReader {
         roomTries += 1
         const isFull = error instanceof AppError && error.code === 'out_of_memory'
         if (!isFull || roomTries > ROOM_TRIES_MAX || deadline.signal.aborted) throw error
-        if (!(await this.#makeRoom())) throw error
+        if (await this.#makeRoom()) continue
+        if (hasCollected) throw error
+        hasCollected = true
+        await this.#collect()
       }
     }
+  }
+
+  /** Gives back what statements that are over left: their results until they are collected, and free pages for a second. */
+  async #collect(): Promise<void> {
+    Bun.gc(true)
+    await Bun.sleep(COLLECT_MS)
   }
 
   /**

@@ -309,9 +309,15 @@ type TurnRow = typeof conversationTurns.$inferSelect
 
 function turnOf(row: TurnRow): KeptTurn {
   const { conversationId: _, projectId: __, agentId: ___, askedBy: ____, findings, ...turn } = row
-  // What `#write` stored.
-  const found = findings === null ? null : (JSON.parse(findings) as KeptFindings)
-  return { ...turn, findings: found }
+  return { ...turn, findings: findings === null ? null : findingsIn(findings) }
+}
+
+function findingsIn(stored: string): KeptFindings {
+  // What `#write` stored. Before 0017, `evidence` was the list that is now `statements`.
+  const found = JSON.parse(stored) as KeptFindings & { readonly evidence?: unknown }
+  if (!Array.isArray(found.evidence)) return found
+  const { evidence, ...rest } = found
+  return { ...rest, statements: evidence }
 }
 
 const SUMMARY = {

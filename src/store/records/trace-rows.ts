@@ -56,6 +56,7 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     cost: run.cost,
     citations: run.citations,
     warnings: run.warnings,
+    evidence: run.evidence,
   }
   const byteCount = rowBytes([trace, ...stepRows])
   return { trace: { ...trace, byteCount }, steps: stepRows }
@@ -150,7 +151,14 @@ type FeedbackCells = { readonly rating: number | null; readonly comment: string 
 /** The columns that a list shows. */
 export type SummaryRow = Omit<
   TraceRow,
-  'answer' | 'citations' | 'warnings' | 'errorMessage' | 'byteCount' | 'projectId' | 'agentId'
+  | 'answer'
+  | 'citations'
+  | 'warnings'
+  | 'evidence'
+  | 'errorMessage'
+  | 'byteCount'
+  | 'projectId'
+  | 'agentId'
 >
 
 export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummary {
@@ -164,7 +172,7 @@ export function summaryOf(row: SummaryRow, feedback: FeedbackCells): TraceSummar
 
 export function traceOf({ trace, steps }: TraceRows, feedback: FeedbackCells): StoredTrace {
   const { byteCount: _, projectId: __, agentId: ___, ...row } = trace
-  const { answer, citations, warnings, errorMessage } = row
+  const { answer, citations, warnings, evidence, errorMessage } = row
   const inOrder = [...steps].sort((one, other) => one.number - other.number)
   return {
     ...summaryOf(row, feedback),
@@ -172,6 +180,7 @@ export function traceOf({ trace, steps }: TraceRows, feedback: FeedbackCells): S
     errorMessage,
     citations,
     warnings,
+    evidence,
     turns: inOrder.filter(({ kind }) => kind === 'turn').map(turnOf),
     steps: inOrder.filter(({ kind }) => kind === 'tool').map(stepOf),
   }

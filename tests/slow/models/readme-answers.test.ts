@@ -61,3 +61,42 @@ test('most questions without an answer there get that reply', async () => {
   }
   expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(8)
 }, 180_000)
+
+test("the README's five minutes are answered by Rooibos alone", async () => {
+  const rows = [
+    { id: 1, content: 'Sencha is a Japanese green tea with a grassy taste', price: 9 },
+    { id: 2, content: 'Assam is a strong black tea from India, often drunk with milk', price: 6 },
+    {
+      id: 3,
+      content: 'Rooibos is a red herbal infusion from South Africa without caffeine',
+      price: 5,
+    },
+  ]
+  const readme = await Bun.file(join(import.meta.dir, '../../../README.md')).text()
+  for (const { content } of rows) expect(readme).toContain(content)
+  const kbs = `${PROJECT}/knowledge_bases`
+  await t.send('POST', kbs, { knowledge_base: { name: 'teas' } })
+  await t.send('PUT', `${kbs}/teas`, { knowledge_base: { rows } })
+  const agent = { name: 'sommelier', data: { knowledge_bases: ['mindsdb.teas'] } }
+  await t.send('POST', `${PROJECT}/agents`, { agent })
+  const question = 'Which tea has no caffeine?'
+  expect(readme).toContain(question)
+  const { body } = await t.send('POST', `${PROJECT}/agents/sommelier/completions`, {
+    messages: [{ question, answer: '' }],
+  })
+  const { message } = body as { readonly message: AskedAnswer & { readonly evidence: string } }
+  expect(message.content).toContain('**Rooibos is a red herbal infusion')
+  expect(message.content).not.toMatch(/Sencha|Assam/)
+  expect(message.evidence).toBe('answer')
+  expect(message.citations[0]?.document_id).toBe('3')
+}, 60_000)
+
+test('a search says how likely its results answer the text', async () => {
+  const answerable = async (query: string) => {
+    const body = { query, answerability: true }
+    const answer = await t.send('POST', `${PROJECT}/knowledge_bases/readmes/search`, body)
+    return (answer.body as { readonly answerable: number }).answerable
+  }
+  expect(await answerable('How do I pause a cron job?')).toBeGreaterThan(0.8)
+  expect(await answerable('What is the capital of Mongolia?')).toBeLessThan(0.2)
+}, 60_000)

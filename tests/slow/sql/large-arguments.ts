@@ -21,14 +21,23 @@ const ARGUMENTS: readonly (readonly [RegExp, string])[] = [
   [/INT|DOUBLE|FLOAT|DECIMAL|NUMERIC/, '1000'],
 ]
 
-/** A text, a list and a map of some bytes; each row has them. */
-function sourceOf(bytes: number): string {
-  const values = Math.floor(bytes / 8)
-  const lists = `range(${values}) AS l, map_from_entries([{k: 'a', v: repeat('x', ${bytes})}]) AS m`
-  return `(SELECT repeat('ab ', ${Math.floor(bytes / 3)}) AS v, ${lists}), range(${ROWS})`
-}
+/** A text, a list and a map of some bytes: the same in each row, or another in each, which must be computed for each. */
+const SOURCES = [
+  (bytes: number) => {
+    const list = `range(${Math.floor(bytes / 8)}) AS l`
+    const map = `map_from_entries([{k: 'a', v: repeat('x', ${bytes})}]) AS m`
+    const text = `repeat('ab ', ${Math.floor(bytes / 3)}) AS v`
+    return `(SELECT ${text}, ${list}, ${map}), range(${ROWS})`
+  },
+  (bytes: number) => {
+    const list = `range(i, i + ${Math.floor(bytes / 8)}) AS l`
+    const map = `map_from_entries([{k: 'a', v: repeat('x', ${bytes}) || i}]) AS m`
+    const text = `repeat('ab ', ${Math.floor(bytes / 3)}) || i AS v`
+    return `(SELECT ${text}, ${list}, ${map} FROM range(${ROWS}) r(i))`
+  },
+]
 
-/** @returns one statement for each form of each function that a statement may call, and each size */
+/** @returns a statement for each form of each function that a statement may call, each source and each size */
 export async function largeStatements(): Promise<readonly string[]> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
@@ -48,8 +57,9 @@ export async function largeStatements(): Promise<readonly string[]> {
   }
   connection.closeSync()
   instance.closeSync()
-  return SIZES.flatMap((bytes) => {
-    return [...calls].map((call) => `SELECT count(${call}) FROM ${sourceOf(bytes)}`)
+  const sources = SIZES.flatMap((bytes) => SOURCES.map((sourceOf) => sourceOf(bytes)))
+  return sources.flatMap((source) => {
+    return [...calls].map((call) => `SELECT sum(hash(${call})) FROM ${source}`)
   })
 }
 

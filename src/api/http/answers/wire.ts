@@ -122,7 +122,7 @@ export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGEN
 
 export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
   const { content, traceId, conversationId, citations, warnings } = answer
-  const { evidence, charts, result, context } = answer
+  const { evidence, low_evidence, statements, charts, result, context } = answer
   return {
     message: {
       content,
@@ -130,7 +130,9 @@ export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
       trace_id: traceId,
       ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
       citations,
-      ...(evidence === undefined ? {} : { evidence }),
+      evidence,
+      ...(low_evidence === undefined ? {} : { low_evidence }),
+      ...(statements === undefined ? {} : { statements }),
       ...(charts === undefined ? {} : { charts }),
       ...(result === undefined ? {} : { result }),
       ...(context === undefined ? {} : { context }),

@@ -122,12 +122,15 @@ export function findingsOf(
   steps: readonly Step[],
   { withSteps }: Pick<ChatTerms, 'withSteps'>,
 ) {
-  const { traceId, citations, warnings, evidence, charts, result } = answer
+  const { traceId, citations, warnings, evidence, low_evidence } = answer
+  const { statements, charts, result } = answer
   return {
     trace_id: traceId,
     citations,
     warnings,
-    ...(evidence === undefined ? {} : { evidence }),
+    evidence,
+    ...(low_evidence === undefined ? {} : { low_evidence }),
+    ...(statements === undefined ? {} : { statements }),
     ...(charts === undefined ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
     ...(withSteps ? { steps } : {}),

@@ -179,7 +179,9 @@ export function responseOfTrace(trace: StoredTrace, origin: string) {
     const content = answer ?? ''
     const part = textPart(content, annotationsOf({ content, citations }, terms))
     const finish = trace.turns.at(-1)?.finish ?? 'stop'
-    const ended = { content, traceId, citations, warnings: trace.warnings, usage, finish }
+    const { warnings, evidence } = trace
+    const told = { content, traceId, citations, warnings, evidence: evidence ?? 'answer' }
+    const ended = { ...told, usage, finish }
     const kept = conversationId === null ? {} : { conversationId }
     const output = [messageItem(traceId, 'completed', [part])]
     return responseOf(traceId, terms, endOf({ ...ended, ...kept, seconds: 0 }, output))

@@ -65,6 +65,7 @@ const SEARCH_SCHEMA = t.Object(
     per_document: optional.flag(),
     explain: optional.flag(),
     highlight: optional.flag(),
+    answerability: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
     columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
@@ -94,6 +95,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     isHighlighted: sent.highlight ?? sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
     isPerDocument: sent.per_document ?? false,
+    isJudged: sent.answerability ?? false,
     ...(mode === undefined ? {} : { mode }),
     ...(fusion === undefined ? {} : { fusion }),
     ...(alpha === undefined ? {} : { alpha }),
@@ -132,10 +134,11 @@ function unitNumber(field: string, sent: number | null | undefined): number | un
 
 /** @param columns the keys of metadata that are shown, without case; null: all */
 function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
-  const { results, warnings, explanation } = answer
+  const { results, warnings, explanation, answerable } = answer
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))
   return {
     results: results.map((result) => resultRecord(result, shown)),
+    ...(answerable === undefined ? {} : { answerable }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(explanation === null
       ? {}

@@ -1,7 +1,7 @@
 /** The record of one question to an agent, as `GET /api/traces/{trace_id}` returns it. */
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { ModelRef } from '../model-ref.ts'
-import type { Citation } from './completion-event.ts'
+import type { Citation, EvidenceLevel } from './completion-event.ts'
 
 /** Tokens as the provider counted them. */
 export interface TokenUsage {
@@ -86,6 +86,8 @@ export interface RunEnd {
   readonly answer: string | null
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
+  /** null: there is no answer. */
+  readonly evidence: EvidenceLevel | null
   readonly errorCode: ErrorCode | null
   readonly errorMessage: string | null
 }

@@ -8,7 +8,7 @@ import type {
   RunStart,
   ToolStep,
 } from '../agents/agent-run.ts'
-import type { AnswerFindings, Citation } from '../agents/completion-event.ts'
+import type { AnswerFindings, Citation, EvidenceLevel } from '../agents/completion-event.ts'
 
 /** Where conversations with agents are kept. */
 
@@ -17,6 +17,8 @@ export type Owner = Pick<Agent, 'id' | 'projectId'>
 
 /** What came with an answer besides its text and citations, as far as it is kept. */
 export interface KeptFindings extends AnswerFindings {
+  /** Missing from turns of older versions. */
+  readonly evidence?: EvidenceLevel
   readonly warnings: readonly string[]
 }
 
@@ -185,7 +187,9 @@ export interface TraceSummary {
 }
 
 /** A whole run. */
-export interface StoredTrace extends TraceSummary, Pick<FinishedRun, 'answer' | 'errorMessage'> {
+export interface StoredTrace
+  extends TraceSummary,
+    Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
   readonly citations: FinishedRun['citations']
   readonly warnings: readonly string[]
   readonly turns: readonly ModelTurn[]

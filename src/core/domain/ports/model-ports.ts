@@ -4,7 +4,7 @@
  */
 import type { Agent } from '../agents/agent.ts'
 import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
-import type { Citation } from '../agents/completion-event.ts'
+import type { Citation, EvidenceLevel } from '../agents/completion-event.ts'
 import type { RefusedFeatures } from '../model-features.ts'
 import type { ModelRef } from '../model-ref.ts'
 
@@ -137,7 +137,16 @@ export type ChatDelta =
       readonly usage: TokenUsage | null
       /** What the answer lost or had to do without, in plain words: cut at a limit, filtered, no tools on that server. */
       readonly warnings: readonly string[]
+      /** By the built-in model. */
+      readonly judged?: JudgedAnswer
     }
+
+/** What a model knows of its own answer. */
+export interface JudgedAnswer {
+  readonly evidence: EvidenceLevel
+  /** Quotes that are cited and not part of the text. */
+  readonly further?: string
+}
 
 export interface ChatModel {
   /** The URL, safe for messages; missing: none is called. */
@@ -200,6 +209,28 @@ export interface Reranker {
     signal: AbortSignal,
   ): Promise<readonly number[]>
 }
+
+/** What a search found, as far as it is judged. */
+export interface FoundPassage {
+  readonly documentId: string
+  readonly text: string
+  readonly heading: string
+  readonly relevance: number
+  /** Of its vector with the question's; missing where it was not compared. */
+  readonly cosine?: number
+}
+
+/** How well the best of some passages answers a question. */
+export interface Answerability {
+  /** 0 to 1: the probability that it does. */
+  readonly score: number
+  readonly evidence: EvidenceLevel
+}
+
+export type JudgeAnswerability = (
+  question: string,
+  passages: readonly FoundPassage[],
+) => Promise<Answerability>
 
 /** What kinds of reranker there are. */
 export interface RerankerRegistry {

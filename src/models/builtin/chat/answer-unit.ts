@@ -1,6 +1,7 @@
 /** The interface between the built-in agent's halves: one cuts passages into units, the other ranks them. */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
-import type { Span } from './sentence-spans.ts'
+import type { Answerability } from '../../../core/domain/ports/model-ports.ts'
+import type { Span } from '../../../core/text/sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
@@ -10,7 +11,9 @@ export interface Passage {
   readonly text: string
   /** 0 if the search gave none. */
   readonly relevance: number
-  /** Empty if unknown. */
+  /** Its vector's cosine with the question's; missing where it was not compared. */
+  readonly cosine?: number
+  /** Empty where it is not known. */
   readonly documentId: string
   /** The headings of the document above the chunk, outermost first; empty: none are known. */
   readonly heading: string
@@ -76,10 +79,8 @@ export interface RankedUnit extends AnswerUnit {
   readonly hasWords: boolean
 }
 
-/** The units of a question's passages by how well they answer it. */
-export interface Ranking {
+/** The units of a question's passages by how well they answer it, and whether the best one does. */
+export interface Ranking extends Answerability {
   /** The best first; the same words only once. */
   readonly units: readonly RankedUnit[]
-  /** Whether anything here is about the question. */
-  readonly isRelevant: boolean
 }

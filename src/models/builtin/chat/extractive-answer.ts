@@ -1,9 +1,11 @@
+import type { EvidenceLevel } from '../../../core/domain/agents/completion-event.ts'
 import { parseCsv } from '../../../core/domain/csv.ts'
 import { shortened } from '../../../core/short-text.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
+import { bare } from './wanted-form.ts'
 
 /** The searches for an answer, and their results. */
 export interface Findings {
@@ -18,24 +20,38 @@ export interface Findings {
   readonly failures: readonly { readonly name: string; readonly message: string }[]
 }
 
-/** One plain sentence, then quotes, each with its source and the id of its chunk; or that there is nothing. */
-export function writtenAnswer(findings: Findings): string {
+export interface WrittenAnswer {
+  readonly text: string
+  readonly evidence: EvidenceLevel
+  /** Quotes that are cited and not part of the text. */
+  readonly further: string
+}
+
+/** One sentence, then the passage that answers, with its source and the id of its chunk; or that there is none. */
+export function writtenAnswer(findings: Findings): WrittenAnswer {
   const { question, ranking, searched, failures } = findings
   const failed = [...Map.groupBy(failures, ({ message }) => message)].map(([message, those]) => {
     return `Searching ${listedBases(those.map(({ name }) => name))} failed: ${message}`
   })
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
-  if (answered.length === 0)
-    return failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
+  if (answered.length === 0) {
+    const text = failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
+    return { text, evidence: 'none', further: '' }
+  }
   const missing = missingNames(question, findings.passages)
-  const isAnswered = ranking.isRelevant && missing.length === 0
-  const quotes = isAnswered ? quotesOf(question, ranking.units) : []
+  const isAnswered = ranking.evidence !== 'none' && missing.length === 0
+  const { shown, further } = isAnswered
+    ? quotesOf(question, ranking.units)
+    : { shown: [], further: [] }
+  const evidence = shown.length === 0 ? 'none' : ranking.evidence
   const where = `${listedBases(answered)}${unsearched(findings)}`
-  const opening =
-    quotes.length === 0
-      ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`
-      : `This is what I found in ${where}:`
-  return [opening, ...quotes, ...failed].join('\n\n')
+  const openings: Readonly<Record<EvidenceLevel, string>> = {
+    answer: `This is what I found in ${where}:`,
+    closest: `I am not sure that ${where} answers this. The closest passage is:`,
+    none: `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`,
+  }
+  const text = [openings[evidence], ...shown, ...failed].join('\n\n')
+  return { text, evidence, further: further.join('\n\n') }
 }
 
 /** Names, as many as are read. */
@@ -69,10 +85,6 @@ function missingNames(question: string, passages: readonly Passage[]): readonly 
     ([, quoted, plain]) => quoted ?? plain ?? '',
   )
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
-}
-
-function bare(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 function nothingToSearch({ names }: Findings): string {

@@ -8,21 +8,22 @@ import type {
   ToolCall,
 } from '../../../core/domain/ports/model-ports.ts'
 import { sum } from '../../../core/json.ts'
-import { answerEnd } from '../../answer-end.ts'
+import { answerEnd } from '../../provider-answer.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
-import { rowsAnswer, tablesAnswer, writtenAnswer } from './extractive-answer.ts'
+import { rowsAnswer, tablesAnswer, type WrittenAnswer, writtenAnswer } from './extractive-answer.ts'
 import { type BaseFailure, type Choice, choiceOf, SEARCH_ID } from './many-bases.ts'
 import {
   AROUND_ID,
   CHUNK_COLUMNS,
   callsAround,
+  listedNames,
   ofBase,
+  passagesIn,
   QUERY_TOOL,
   quotedName,
   withNeighbours,
-} from './neighbours.ts'
-import { listedNames, passagesIn } from './observed-passages.ts'
+} from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
 import { optionsIn } from './wanted-form.ts'
@@ -60,11 +61,12 @@ async function* respond(
     yield { kind: 'end', ...answerEnd('tool_calls', usageOf(request, written)) }
     return
   }
-  const text =
+  const { text, evidence, further } =
     answerFromRows(turn) ?? answerFromTables(turn) ?? (await quotedAnswer(turn, embed, signal))
   signal.throwIfAborted()
   yield { kind: 'text', text }
-  yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)) }
+  const judged = { evidence, ...(further === '' ? {} : { further }) }
+  yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)), judged }
 }
 
 /** Words, marks and ideographs are its tokens: that is what it compares. */
@@ -171,18 +173,20 @@ function wantedRows({ question, calls }: Turn) {
   return info === undefined ? null : rowAnswer(question, describedIn(info.observation))
 }
 
-function answerFromRows(turn: Turn): string | null {
+function answerFromRows(turn: Turn): WrittenAnswer | null {
   const wanted = wantedRows(turn)
   if (wanted === null) return null
   const observation = turn.calls.find(({ id }) => id === ROWS_ID)?.observation ?? null
-  return rowsAnswer(wanted, observation)
+  const text = rowsAnswer(wanted, observation)
+  return text === null ? null : { text, evidence: 'answer', further: '' }
 }
 
-/** Only without a knowledge base. */
-function answerFromTables({ names, calls }: Turn): string | null {
+/** Only where there is no knowledge base. */
+function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
   const listing = calls.find(({ name }) => name === TABLES_TOOL)
   const tables = listing === undefined ? [] : listedNames(listing.observation)
-  return names.length > 0 || tables.length === 0 ? null : tablesAnswer(tables)
+  if (names.length > 0 || tables.length === 0) return null
+  return { text: tablesAnswer(tables), evidence: 'none', further: '' }
 }
 
 /** With what holds the question's option; a search for it that failed is done without. */
@@ -202,7 +206,7 @@ async function quotedAnswer(
   turn: Turn,
   embed: Embedder['embed'],
   signal: AbortSignal,
-): Promise<string> {
+): Promise<WrittenAnswer> {
   const { question, names, calls, choice, searches } = turn
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))

@@ -6,8 +6,7 @@ import { parseCsv } from '../../../core/domain/csv.ts'
 import { literal } from '../../../core/domain/identifier.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ObservedCall } from './asked-question.ts'
-import { QUERY_TOOL, quotedName } from './neighbours.ts'
-import { csvIn, failureIn, relevanceIn } from './observed-passages.ts'
+import { csvIn, failureIn, QUERY_TOOL, quotedName, relevanceIn } from './observed-passages.ts'
 
 /** Up to this many are searched at once; of more, the best of them. */
 const SEARCHED_MAX = 5

@@ -1,6 +1,9 @@
 import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
 import { parseCsv } from '../../../core/domain/csv.ts'
+import { literal, quote } from '../../../core/domain/identifier.ts'
+import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
+import type { ObservedCall } from './asked-question.ts'
 
 /** The content of a tool's result. */
 export type Observed =
@@ -27,6 +30,7 @@ export function passagesIn(observation: string): Observed {
         chunkId,
         text: uncut(text),
         relevance: relevanceIn(header, row),
+        ...cosineIn(row[columnOf('distance')]),
         documentId,
         heading: row[headingColumn] ?? '',
         pages: pagesIn((name) => row[columnOf(name)]),
@@ -48,6 +52,11 @@ export function relevanceIn(header: readonly string[], row: readonly string[]): 
   const distance = Number(cell('distance') || Number.NaN)
   const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
   return isOfVectors ? Math.max(0, 1 - distance) : relevance
+}
+
+function cosineIn(distance: string | undefined): Pick<Passage, 'cosine'> {
+  const number = Number(distance || Number.NaN)
+  return Number.isFinite(number) ? { cosine: Math.max(0, 1 - number) } : {}
 }
 
 const SAME_RELEVANCE = 1e-9
@@ -95,4 +104,93 @@ const FAILURE_CHARS_MAX = 300
 export function failureIn(observation: string): string {
   const [line = ''] = observation.trim().split('\n')
   return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()
+}
+
+export const QUERY_TOOL = 'kb_query_tool'
+/** How the ids of these calls begin. */
+export const AROUND_ID = 'around-'
+/** The best passages of a question; the text before and after them is read too. */
+const WIDENED_MAX = 4
+/** Of a passage's relevance, what the chunks beside it are given. */
+const NEIGHBOUR_SHARE = 0.8
+
+/** What is selected of a chunk. */
+export const CHUNK_COLUMNS = [
+  'id, chunk_id, chunk_content',
+  ...['heading', 'page', 'page_starts', 'slide', 'slide_starts'].map((name) => {
+    return `metadata->>'${name}' AS ${name}`
+  }),
+].join(', ')
+
+/** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
+export function callsAround(found: readonly Passage[]): readonly ToolCall[] {
+  const known = new Set(found.map((passage) => placeKey(passage)))
+  const conditions = new Map<string, string[]>()
+  const best = found.toSorted((a, b) => b.relevance - a.relevance)
+  for (const passage of best.slice(0, WIDENED_MAX)) {
+    const { place, documentId, knowledgeBase: name = '' } = passage
+    if (place === null) continue
+    const numbers = [place.number - 1, place.number + 1].filter((number) => {
+      const isThere = number >= 1 && number <= place.total
+      return isThere && !known.has(placeKey(passage, { ...place, number }))
+    })
+    if (numbers.length === 0) continue
+    const indexes = numbers.map((number) => literal(String(number - 1))).join(', ')
+    const condition = `(id = ${literal(documentId)} AND metadata->>'chunk_index' IN (${indexes}))`
+    conditions.set(name, [...(conditions.get(name) ?? []), condition])
+  }
+  return [...conditions].map(([name, parts], index) => {
+    const limit = `LIMIT ${4 * WIDENED_MAX}`
+    const input = `${selectFrom(name)} WHERE ${parts.join(' OR ')} ${limit}`
+    return { id: `${AROUND_ID}${index + 1}`, name: QUERY_TOOL, input }
+  })
+}
+
+function placeKey(
+  { knowledgeBase, documentId, place }: Passage,
+  at: ChunkPlace | null = place,
+): string {
+  return JSON.stringify([knowledgeBase, documentId, at?.column, at?.number])
+}
+
+/** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
+export function withNeighbours(
+  passages: readonly Passage[],
+  around: readonly ObservedCall[],
+): readonly Passage[] {
+  const relevance = new Map(passages.map((passage) => [placeKey(passage), passage.relevance]))
+  const names = [...new Set(passages.map(({ knowledgeBase }) => knowledgeBase ?? ''))]
+  const neighbours = around.flatMap(({ input, observation }) => {
+    const outcome = passagesIn(observation)
+    const name = names.find((one) => input.startsWith(selectFrom(one)))
+    return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []
+  })
+  const beside = neighbours.map((passage) => {
+    const { place } = passage
+    const near = [-1, 1].map((step) => {
+      if (place === null) return 0
+      const key = placeKey(passage, { ...place, number: place.number + step })
+      return relevance.get(key) ?? 0
+    })
+    return { ...passage, relevance: NEIGHBOUR_SHARE * Math.max(...near) }
+  })
+  return [...passages, ...beside]
+}
+
+function selectFrom(name: string): string {
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(name)}`
+}
+
+/** The same, known to be of one knowledge base. */
+export function ofBase(
+  knowledgeBase: string | undefined,
+  passages: readonly Passage[],
+): readonly Passage[] {
+  if (knowledgeBase === undefined) return passages
+  return passages.map((passage) => ({ ...passage, knowledgeBase }))
+}
+
+/** `project.kb` → `"project"."kb"`: names hold no dot. */
+export function quotedName(name: string): string {
+  return name.split('.').map(quote).join('.')
 }

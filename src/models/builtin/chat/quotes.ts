@@ -1,9 +1,8 @@
 import { pageAt } from '../../../core/domain/agents/completion-event.ts'
+import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
-import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
-import { pieceOf } from './stretches.ts'
-import { QUOTE_CHARS_MAX } from './units.ts'
+import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 
 /** A part of one chunk as it is shown. */
 interface Quote {
@@ -17,31 +16,38 @@ interface Quote {
 
 const QUOTES_MAX = 3
 const SENTENCES_MAX = 3
-/** A unit scored this much below the best one is about something else. */
-const SCORE_SHARE_MIN = 0.5
-/** Begins a sentence that needs the previous one. */
+/** A unit this far behind the best one says something else. */
+const SCORE_GAP_MAX = 4
+/** Two questions, or one with two question words. */
+const SEVERAL =
+  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b|\bdifferences? between\b|\bcompare\b|\bunterschied\w* zwischen\b/iu
+/** Begins a sentence that says nothing without the one before. */
 const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
-/** The best units as Markdown quotes, each followed by its source; nothing is quoted twice. */
-export function quotesOf(question: string, units: readonly RankedUnit[]): readonly string[] {
+/**
+ * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.
+ * @returns `shown`: one, or several for a question that asks for several things; `further`: the next best
+ */
+export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
   for (const unit of units) {
-    if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
-    // Another wording may be the answer; next to a better one it is something else.
+    if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
+    // The same in other words may be the answer; beside a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
-    const quote = quoteOf(unit, units, chosen)
+    const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
-  return chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
+  const texts = chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
+  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : 1
+  return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
-function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
-  const known = chosen.map((quote) => withSingleSpaces(quoteText(quote)))
+function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -50,8 +56,7 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonl
     isBeside && span.end - lead.start <= QUOTE_CHARS_MAX
       ? { start: lead.start, end: span.end }
       : span
-  const whole =
-    kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, { units, known }) : led
+  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
   const piece = pieceOf(stretch, whole)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isHeld = lead !== null && lead.start < clipped.end && clipped.start < lead.end
@@ -71,7 +76,7 @@ function isOnlyMarks(between: string): boolean {
  * With the previous sentence if the unit refers to it, then with neighbours while they fit, the better one first: an answer
  * is often next to the sentence that repeats the question.
  */
-function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Beside): Span {
+function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
   const { text } = site.stretch
   const worthOf = (one: Span) => worthOfSpan(one, site, units)
   let whole = span
@@ -85,14 +90,7 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
       .filter((one) => one !== undefined)
       .filter((one) => {
         const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
-        const isKnown = known.some((quote) =>
-          quote.includes(withSingleSpaces(text.slice(one.start, one.end))),
-        )
-        return (
-          !isLead &&
-          !isKnown &&
-          Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
-        )
+        return !isLead && Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
       })
     const [best] = fits.toSorted((a, b) => worthOf(b) - worthOf(a) || b.start - a.start)
     const next = pointsBack && before !== undefined && fits.includes(before) ? before : best
@@ -102,12 +100,6 @@ function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Besi
     count += 1
   }
   return whole
-}
-
-interface Beside {
-  readonly units: readonly RankedUnit[]
-  /** The text already quoted. */
-  readonly known: readonly string[]
 }
 
 function withSingleSpaces(text: string): string {

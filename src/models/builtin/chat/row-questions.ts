@@ -2,7 +2,7 @@
  * Questions that no passage answers: how many rows there are, or what a metadata column holds. Search cannot count; a
  * statement can, and for a plain question it is known.
  */
-
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { literal, quote } from '../../../core/domain/identifier.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
@@ -21,55 +21,19 @@ export interface DescribedColumn {
 type Wanted = 'value' | 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
 
 /** In English, German, Spanish, Russian and Chinese: what those ask who want rows, not text. */
-const SHAPES: readonly (readonly [Wanted, RegExp])[] = [
-  [
-    'count',
-    /\b(how many|number of|count( of| the| all)?|wie ?viele|anzahl( der)?|cuantos|cuantas|numero de|skolko)\b|сколько|多少|几个/,
-  ],
-  ['avg', /\b(averages?|mean|durchschnitt\w*|mittelwert|promedio|media de)\b|средн|平均/],
-  ['sum', /\b(sum|total|summe)\b|сумма|总和/],
-  [
-    'max',
-    /\b(largest|highest|biggest|greatest|maximum|max|longest|most|grosste\w*|hochste\w*|mayor|maximo|maxima)\b|наибольш|максимальн|最大/,
-  ],
-  [
-    'min',
-    /\b(smallest|lowest|minimum|min|shortest|least|kleinste\w*|niedrigste\w*|menor|minimo|minima)\b|наименьш|минимальн|最小/,
-  ],
-  ['latest', /\b(latest|newest|most recent|neueste\w*|mas reciente)\b|последн|最新/],
-  ['oldest', /\b(oldest|earliest|first added|alteste\w*|mas antiguo)\b|самый старый|最早/],
-  [
-    'value',
-    /^(what|which|was|welche\w*) (is|are|ist|sind) (the|die|der|das) [\p{L}_ ]+ (of|for|von)\b/u,
-  ],
-  [
-    'list',
-    /^(list|show|name|give me)\b.*\b(all|every|the|documents?|with)\b|^(which|what|welche|que|cuales)\b.*\b(have|has|with|are|is under|haben|hat|mit|sind|tienen|tiene|con)\b|^liste\b|какие|哪些|列出/,
-  ],
-]
+const SHAPES = Object.entries(WORDS.rows.shapes).map(([wanted, shape]) => {
+  // The keys of the table are what is wanted.
+  return [wanted as Wanted, new RegExp(shape, 'u')] as const
+})
 
 /** Names of what a knowledge base holds. */
-const NOUNS =
-  /^(documents?|docs?|rows?|records?|entry|entries|chunks?|passages?|files?|texts?|items?|articles?|dokumente?n?|zeilen|eintrage?n?|dateie?n?|documentos?|filas?|registros?|archivos?|документ\p{L}*|файл\p{L}*|запис\p{L}*)$/u
+const NOUNS = new RegExp(WORDS.rows.nouns, 'u')
 const HAN_NOUNS = /文档|文件|记录/g
 const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
 const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
 
-/** Question and function words, which say nothing about the subject. */
-const EMPTY_WORDS = new Set(
-  (
-    'a about all an and any are as at available be by can count counts different distinct do does each every exist ' +
-    'existing find for found from get give has have here how i in indexed is it its kind kinds know knowledge base bases ' +
-    'list many me mean more most my name named names no number of on our per searched show stored some sum tell than that ' +
-    'the their them there these they this to total under unique up us values value was we were what whats which who with ' +
-    'you your agent database collection licensed whose where having average mean median largest highest biggest greatest ' +
-    'maximum max longest smallest lowest minimum min shortest least latest newest recent oldest earliest grouped group ' +
-    'wie viele wieviele gibt es hier insgesamt alle aller liste zeige welche sind haben hat mit der die das den in von ' +
-    'anzahl je pro jede jeder jedes fur ein eine durchschnitt summe wissensdatenbank ist im vorhanden nach neueste ' +
-    'cuantos cuantas hay en el la los las de que cuales tienen tiene con por cada total son lista todos todas base datos ' +
-    'сколько всего есть в базе какие имеют для каждого каждой 有 多少 几个 一共 总共 哪些'
-  ).split(' '),
-)
+/** Words that ask and bind, and say nothing of what is asked for. */
+const EMPTY_WORDS = new Set(WORDS.rows.empty.split(' '))
 const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
 
 /** A statement that answers; none if it is not clear. */
@@ -232,33 +196,7 @@ function columnCondition(
     ? (COMPARISONS.find(([words]) => new RegExp(`\\b(?:${words.source})\\b`).test(text))?.[1] ??
       '=')
     : '='
-  if (operator !== '=')
-    for (const word of [
-      'over',
-      'above',
-      'less',
-      'fewer',
-      'below',
-      'greater',
-      'larger',
-      'after',
-      'before',
-      'than',
-      'least',
-      'most',
-      'bigger',
-      'smaller',
-      'longer',
-      'shorter',
-      'mehr',
-      'weniger',
-      'als',
-      'uber',
-      'unter',
-      'mindestens',
-      'hochstens',
-    ])
-      used.add(word)
+  if (operator !== '=') for (const word of WORDS.rows.comparing.split(' ')) used.add(word)
   return `${quote(column.name)} ${operator} ${NUMERIC.test(column.type) ? bare : literal(bare)}`
 }
 

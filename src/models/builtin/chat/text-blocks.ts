@@ -1,4 +1,4 @@
-import { type Span, trimmedSpan } from './sentence-spans.ts'
+import { type Span, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 
 /**
  * Lines of plain text, Markdown or a manual page that belong together. A `term` is a name with its description below it,
@@ -31,7 +31,7 @@ const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
 /** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
-const MARKUP =
+export const MARKUP =
   /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
 /** A line shorter than this was ended on purpose, not by a margin. */
 const WRAPPED_CHARS_MIN = 50

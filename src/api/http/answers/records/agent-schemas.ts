@@ -1,7 +1,11 @@
 /** Agents, their answers, traces and conversations as answers show them. */
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
-import { FAILURE_TYPES, type FailureType } from '../../../../core/domain/agents/completion-event.ts'
+import {
+  EVIDENCE_LEVELS,
+  FAILURE_NAMES,
+  type FailureType,
+} from '../../../../core/domain/agents/completion-event.ts'
 import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
 
@@ -56,12 +60,7 @@ export const SAVED_AGENT = t.Object(
   { $id: 'SavedAgent', examples: [{ ...AGENT_EXAMPLE, warnings: [] }] },
 )
 
-export const FAILURE_TYPE = oneOf<FailureType>(
-  [...new Set(Object.values(FAILURE_TYPES)), 'not_found'],
-  {
-    $id: 'FailureType',
-  },
-)
+export const FAILURE_TYPE = oneOf<FailureType>([...FAILURE_NAMES], { $id: 'FailureType' })
 
 const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
   input_tokens: COUNT,
@@ -102,21 +101,38 @@ const ROWS = {
   data: t.Array(t.Array(t.Unknown())),
 }
 
-const EVIDENCE = named('Evidence', 'A statement over tables that the answer uses', {
-  ...ROWS,
-  is_cut: t.Boolean({ description: 'Whether rows are left out' }),
-})
+const STATEMENT_ROWS = named(
+  'StatementRows',
+  'A statement over tables whose rows the answer is made of',
+  {
+    ...ROWS,
+    is_cut: t.Boolean({ description: 'There are more rows than these' }),
+  },
+)
 
 const CHART = named('Chart', {
   spec: t.Record(t.String(), t.Unknown(), { description: 'Vega-Lite 5' }),
   ...ROWS,
 })
 
+const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
+  description: '`closest`: the passage is near but may not answer; `none`: nothing found answers',
+})
+
 const FINDINGS = {
-  evidence: t.Optional(t.Array(EVIDENCE)),
+  statements: t.Optional(t.Array(STATEMENT_ROWS)),
   charts: t.Optional(t.Array(CHART)),
-  result: maybe(EVIDENCE, { description: 'The last statement of an agent with mode `sql`' }),
+  result: maybe(STATEMENT_ROWS, {
+    description: 'The last statement of an agent of the mode `sql`',
+  }),
 }
+
+/** Of an answer that a model gave. */
+const LOW_EVIDENCE = t.Optional(
+  t.Literal(true, {
+    description: 'The model answered, but nothing that it read seems to answer the question',
+  }),
+)
 
 export const ANSWER = t.Object(
   {
@@ -126,6 +142,8 @@ export const ANSWER = t.Object(
       trace_id: t.String(),
       conversation_id: t.Optional(t.String()),
       citations: t.Array(CITATION),
+      evidence: EVIDENCE,
+      low_evidence: LOW_EVIDENCE,
       ...FINDINGS,
       context: t.Optional(t.Array(t.String(), { description: 'The texts shown to the model' })),
     }),
@@ -152,6 +170,7 @@ export const ANSWER = t.Object(
               relevance: 0.62,
             },
           ],
+          evidence: 'answer',
         },
         warnings: [],
       },
@@ -210,6 +229,8 @@ export const COMPLETION_EVENT = t.Union(
       trace_id: t.String(),
       conversation_id: t.Optional(t.String()),
       citations: t.Array(CITATION),
+      evidence: EVIDENCE,
+      low_evidence: LOW_EVIDENCE,
       ...FINDINGS,
       warnings: TEXTS,
       ...WATCHED,
@@ -288,6 +309,7 @@ export const TRACE = named('Trace', 'The record of one question to an agent', {
   error: orNull(t.String()),
   citations: t.Array(CITATION),
   warnings: TEXTS,
+  evidence: orNull(EVIDENCE),
   turns: t.Array(MODEL_TURN),
   steps: t.Array(
     named('ToolStep', {
@@ -326,6 +348,7 @@ export const CONVERSATION_TURN = named('ConversationTurn', {
   error_code: orNull(t.String()),
   trace_id: t.String(),
   citations: t.Array(CITATION),
+  evidence: t.Optional(EVIDENCE),
   ...FINDINGS,
   warnings: TEXTS,
   started_at: TIME,

@@ -263,6 +263,9 @@ const SEARCH_RESULT = t.Object(
 
 export const SEARCH_ANSWER = named('SearchAnswer', {
   results: t.Array(SEARCH_RESULT),
+  answerable: t.Optional(
+    t.Number({ description: 'How likely the results answer the text, 0 to 1' }),
+  ),
   warnings: t.Optional(TEXTS),
   explain: t.Optional(
     named('SearchExplanation', {

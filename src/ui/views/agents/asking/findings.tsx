@@ -1,7 +1,7 @@
-/** What an answer is made of besides its sources: charts, and the rows of statements. */
+/** Parts of an answer besides its sources: charts, and the rows of statements. */
 import type {
   Chart as AnswerChart,
-  Evidence,
+  StatementRows,
 } from '../../../../core/domain/agents/completion-event.ts'
 import type { Cell } from '../../../api/sql.ts'
 import { Chart } from '../../../components/chart/chart.tsx'
@@ -12,7 +12,7 @@ import type { Found } from './asked-turn.ts'
 import { gistOf, ToolInput } from './step-list.tsx'
 
 export function Findings({ found, project }: { readonly found: Found; readonly project: string }) {
-  const { charts = [], evidence = [], result } = found
+  const { charts = [], statements = [], result } = found
   return (
     <>
       {charts.map((chart, index) => {
@@ -32,7 +32,7 @@ export function Findings({ found, project }: { readonly found: Found; readonly p
         )
       })}
       {result && <Rows label="Result" rows={result} project={project} isOpen />}
-      {evidence.map((rows, index) => (
+      {statements.map((rows, index) => (
         <Rows key={index} label="Rows that were read" rows={rows} project={project} />
       ))}
     </>
@@ -42,14 +42,13 @@ export function Findings({ found, project }: { readonly found: Found; readonly p
 const ROWS_SHOWN_MAX = 100
 const CELL_CHARS_MAX = 200
 
-interface RowsProps {
+function Rows(props: {
   readonly label: string
-  readonly rows: Evidence
+  readonly rows: StatementRows
   readonly project: string
   readonly isOpen?: boolean
-}
-
-function Rows({ label, rows, project, isOpen = false }: RowsProps) {
+}) {
+  const { label, rows, project, isOpen = false } = props
   const { sql, column_names: columns, data, is_cut: isCut } = rows
   const shown = data.slice(0, ROWS_SHOWN_MAX)
   const hasMore = isCut || shown.length < data.length

@@ -1,0 +1,148 @@
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
+import type { Language } from '../../../core/domain/language.ts'
+import { type Analyzer, Analyzers } from '../../../core/text/analyzer.ts'
+import { learnedLanguage } from '../../../core/text/learned-language.ts'
+import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
+import { withParts } from './keywords.ts'
+
+/** The built-in embedding model reads English; for other languages and scripts there are only words. */
+export type QuestionKind = 'english' | 'latin' | 'other'
+
+export interface TextTerms {
+  /** Each term and its places in the text. */
+  readonly places: ReadonlyMap<string, readonly number[]>
+  /** Parts of its words, which inflected forms share. */
+  readonly grams: ReadonlySet<string>
+}
+
+/** What a question asks about, as terms that a text may hold, each as rare as it is in some texts. */
+export class QuestionTerms {
+  readonly kind: QuestionKind
+  readonly #analyzer: Analyzer
+  /** Term → its weight. */
+  readonly #weights: ReadonlyMap<string, number>
+  /** Terms that follow each other in the question, small words aside. */
+  readonly #pairs: readonly (readonly [string, string])[]
+  readonly #grams: ReadonlyMap<string, number>
+  /** Passages and units are looked at more than once. */
+  readonly #known = new Map<string, TextTerms>()
+
+  /**
+   * @param passages tell the language
+   * @param units among which terms are rare or frequent
+   */
+  constructor(question: string, passages: readonly string[], units: readonly string[]) {
+    const language = learnedLanguage(passages).language ?? 'english'
+    this.kind = questionKind(question, language)
+    this.#analyzer = ANALYZERS.get(language)
+    const small = this.termsOf(WORDS.small)
+    const asked = this.termsOf(question)
+    const terms = [...asked.places.keys()].filter((term) => !small.places.has(term))
+    const inPassages = rarity(
+      terms,
+      passages.map((text) => this.termsOf(text).places),
+    )
+    const inUnits = rarity(
+      terms,
+      units.map((text) => this.termsOf(text).places),
+    )
+    this.#weights = new Map(
+      terms.map((term, index) => {
+        return [
+          term,
+          weightOf(term) * ((inPassages[index] ?? 0) + UNIT_SHARE * (inUnits[index] ?? 0)),
+        ]
+      }),
+    )
+    const whole = terms
+      .filter((term) => weightOf(term) === 1)
+      .sort((a, b) => (asked.places.get(a)?.[0] ?? 0) - (asked.places.get(b)?.[0] ?? 0))
+    this.#pairs = whole.slice(1).map((term, index) => [whole[index] ?? '', term] as const)
+    const grams = [...asked.grams].filter((gram) => !small.grams.has(gram))
+    const rare = rarity(
+      grams,
+      units.map((text) => this.termsOf(text).grams),
+    )
+    this.#grams = new Map(grams.map((gram, index) => [gram, rare[index] ?? 0]))
+  }
+
+  termsOf(text: string): TextTerms {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const places = new Map<string, number[]>()
+    let place = 0
+    for (const piece of this.#analyzer.terms(withParts(text))) {
+      for (const { text: term } of piece) {
+        const at = places.get(term)
+        if (at === undefined) places.set(term, [place])
+        else at.push(place)
+        if (weightOf(term) === 1) place += 1
+      }
+    }
+    const terms = { places, grams: gramsOf(text) }
+    this.#known.set(text, terms)
+    return terms
+  }
+
+  /** The share of the question that some texts hold together, 0 to 1: rare terms count more. */
+  weightHeld(...texts: readonly TextTerms[]): number {
+    return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
+  }
+
+  /** The share of neighbouring terms of the question that are near each other in a text. */
+  pairsHeld({ places }: TextTerms): number {
+    if (this.#pairs.length === 0) return 0
+    const held = this.#pairs.filter(([first, second]) => {
+      const seconds = places.get(second) ?? []
+      return places.get(first)?.some((at) => seconds.some((other) => Math.abs(other - at) <= 3))
+    })
+    return held.length / this.#pairs.length
+  }
+
+  gramsHeld({ grams }: TextTerms): number {
+    return shareOf(this.#grams, (gram) => grams.has(gram))
+  }
+
+  get count(): number {
+    return this.#weights.size
+  }
+}
+
+const ANALYZERS = new Analyzers()
+const UNIT_SHARE = 0.5
+const GRAM_CHARS = 4
+
+/** Of each item: how few texts have it. */
+function rarity(
+  items: readonly string[],
+  texts: readonly { has(item: string): boolean }[],
+): readonly number[] {
+  return items.map((item) => {
+    const holders = texts.filter((text) => text.has(item)).length
+    return Math.log(1 + (texts.length - holders + 0.5) / (holders + 0.5))
+  })
+}
+
+function shareOf(weights: ReadonlyMap<string, number>, isHeld: (item: string) => boolean): number {
+  let [held, sum] = [0, 0]
+  for (const [item, weight] of weights) {
+    sum += weight
+    if (isHeld(item)) held += weight
+  }
+  return sum === 0 ? 0 : held / sum
+}
+
+/** Four letters in a row; two of scripts without spaces. */
+function gramsOf(text: string): ReadonlySet<string> {
+  const grams = new Set<string>()
+  for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {
+    const chars = UNSPACED.test(word) ? 2 : GRAM_CHARS
+    for (let at = 0; at + chars <= word.length; at += 1) grams.add(word.slice(at, at + chars))
+  }
+  return grams
+}
+
+function questionKind(question: string, language: Language): QuestionKind {
+  if (!isMostlyLatin(question)) return 'other'
+  return language === 'english' ? 'english' : 'latin'
+}

@@ -1,0 +1,112 @@
+/** What is known of a question's units before they are weighed. */
+import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
+import type { AnswerUnit, Passage } from './answer-unit.ts'
+import { QuestionTerms, type TextTerms } from './question-terms.ts'
+import { unitsOf } from './units.ts'
+import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
+
+/** Units that are looked at, of passages that may be long. */
+const UNITS_MAX = 2000
+
+/** docs/agents/measuring.md explains them. */
+export type RankFeature = keyof typeof WEIGHTS.english
+export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
+
+/** Those of the order, and two for the answerability alone. */
+export type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
+
+export interface FeaturedUnit {
+  readonly unit: AnswerUnit
+  /** Whether it or a unit beside it holds a word of the question. */
+  readonly hasWords: boolean
+  /** For its place and form: an option's own entry, the first sentence below a heading. */
+  readonly form: number
+  readonly features: Features
+}
+
+/** A question's units; the same words only once, since chunks overlap. */
+export function featuredQuestion(question: string, passages: readonly Passage[]) {
+  const units = unitsOf(passages).slice(0, UNITS_MAX)
+  const texts = units.map(({ text }) => text)
+  const terms = new QuestionTerms(question, passages.map(passageText), texts)
+  const featuresOf = featuresFor(question, passages, terms)
+  const form = new WantedForm(question)
+  const own = texts.map((text) => terms.termsOf(text))
+  const unique = new Map<string, FeaturedUnit>()
+  for (const [index, unit] of units.entries()) {
+    const beside = [index - 1, index + 1].flatMap((at) => {
+      const terms = units[at]?.site.stretch === unit.site.stretch ? own[at] : undefined
+      return terms === undefined ? [] : [terms]
+    })
+    const features = featuresOf(unit, beside)
+    const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
+    const known = unique.get(key)
+    if (known === undefined || known.features.relevance < features.relevance) {
+      const hasWords = features.nearby > 0
+      unique.set(key, { unit, features, form: form.worthOf(unit), hasWords })
+    }
+  }
+  return { terms, units: [...unique.values()] }
+}
+
+/** @returns the features of a unit with the terms of those beside it */
+function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
+  const wanted = wantedKind(question)
+  const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
+  const ranks = new Map(inOrder.map((passage, index) => [passage, 1 / (1 + index)]))
+  return (unit: AnswerUnit, beside: readonly TextTerms[]): Features => {
+    const { passage, text, isFragment } = unit
+    const mine = terms.termsOf(text)
+    const held = terms.termsOf(inContext(unit))
+    const whole = terms.termsOf(passageText(passage))
+    const holds = wanted !== null && holdsKind(wanted, text, question)
+    const has = (...kinds: readonly AnswerKind[]) => {
+      return Number(holds && wanted !== null && kinds.includes(wanted))
+    }
+    return {
+      relevance: passage.relevance,
+      rank: ranks.get(passage) ?? 0,
+      vector: passage.cosine ?? 0,
+      passagePairs: terms.pairsHeld(whole),
+      // Its setting counts half: all units below a heading share it.
+      held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
+      nearby: terms.weightHeld(held, ...beside),
+      pairs: terms.pairsHeld(held),
+      grams: (terms.gramsHeld(mine) + terms.gramsHeld(held)) / 2,
+      date: has('date'),
+      number: has('number'),
+      name: has('person', 'place', 'name'),
+      length: Math.log(1 + text.length) / 5,
+      fragment: Number(isFragment),
+      cosine: 0,
+      bestCosine: 0,
+      kind: wanted === null ? 0 : holds ? 1 : -1,
+      passageHeld: terms.weightHeld(whole),
+    }
+  }
+}
+
+/** The same units with their cosines, in their order. */
+export function withCosines(
+  units: readonly FeaturedUnit[],
+  cosines: readonly number[],
+): readonly FeaturedUnit[] {
+  const best = new Map<string, number>()
+  for (const [index, { unit }] of units.entries()) {
+    const { chunkId } = unit.passage
+    best.set(chunkId, Math.max(best.get(chunkId) ?? 0, cosines[index] ?? 0))
+  }
+  return units.map((one, index) => {
+    const bestCosine = best.get(one.unit.passage.chunkId) ?? 0
+    return { ...one, features: { ...one.features, cosine: cosines[index] ?? 0, bestCosine } }
+  })
+}
+
+export function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>): string {
+  return `${heading}\n${text}`
+}
+
+/** With its setting: what the unit is about. */
+export function inContext({ text, setting }: AnswerUnit): string {
+  return setting === '' ? text : `${setting}: ${text}`
+}
