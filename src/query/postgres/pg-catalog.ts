@@ -32,7 +32,7 @@ export interface CatalogType {
   readonly array: number
 }
 
-export interface CatalogCaller {
+interface CatalogCaller {
   /** As the client calls it. */
   readonly database: string
   /** What plain names belong to. */
@@ -40,7 +40,7 @@ export interface CatalogCaller {
   readonly username: string
 }
 
-export interface CatalogDeps {
+interface CatalogDeps {
   /** @param script run before it is used */
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
   readonly types: readonly CatalogType[]
