@@ -5,12 +5,11 @@ import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import { answerHtml, citedIds, escaped, partsOf } from './answer-html.ts'
 
-interface AnswerTextProps {
+export function AnswerText(props: {
   readonly text: string
   readonly citations: readonly Citation[]
-}
-
-export function AnswerText({ text, citations }: AnswerTextProps) {
+}) {
+  const { text, citations } = props
   // Sources come at the end: until then, ids are numbered as they will be.
   const ids = citations.length === 0 ? citedIds(text) : chunkIds(citations)
   const markOf = useMemo(() => {
