@@ -17,3 +17,20 @@ export function timestampOf(micros: bigint): string {
 export function timestampOfMillis(millis: number): string {
   return timestampOf(BigInt(Math.round(millis * 1000)))
 }
+
+/**
+ * A date, time or timestamp of DuckDB or of `timestampOf`, as PostgreSQL writes it: no zeros at the end of a fraction, the era
+ * last.
+ */
+export function postgresMoment(text: string, zone = ''): string {
+  if (text.endsWith('infinity')) return text
+  const short = text.endsWith('0') && text.includes('.') ? text.replace(/\.?0+$/, '') : text
+  const isEarly = /^[-+]|^0000-|\(BC\)/.test(short)
+  if (!isEarly) return short + zone
+  const [, sign, year = '', rest = ''] = /^([-+]?)(\d+)(.*)$/.exec(short.replace(' (BC)', '')) ?? []
+  const hasEra = short.includes('(BC)')
+  const isBefore = hasEra || sign === '-' || Number(year) === 0
+  // ISO counts years before the first from 0.
+  const shown = isBefore && !hasEra ? Number(year) + 1 : Number(year)
+  return `${String(shown).padStart(4, '0')}${rest}${zone}${isBefore ? ' BC' : ''}`
+}

@@ -52,7 +52,6 @@ export interface StatementDeps {
 }
 
 const STATEMENTS_MAX = 1_000
-const WRITE_BYTES = 64 * 1024
 
 export class ConnectionStatements {
   readonly #database: string
@@ -203,7 +202,7 @@ export class ConnectionStatements {
 
   async #row(row: readonly ResultValue[], { types }: RunningPortal, portal: Portal): Promise<void> {
     this.#out.dataRow(row, types, portal.formats)
-    if (this.#out.size > WRITE_BYTES) await this.#deps.send()
+    if (this.#out.isFull) await this.#deps.send()
   }
 
   parse(fields: Fields): void {

@@ -122,6 +122,8 @@ export class Fields {
 }
 
 const FIRST_ROOM = 512
+/** What is written is sent when there is more of it than this. */
+const SENT_BYTES = 64 * 1024
 
 /** Messages for a client, one after the other in one buffer. */
 export class MessageWriter {
@@ -132,6 +134,11 @@ export class MessageWriter {
 
   get size(): number {
     return this.#at
+  }
+
+  /** It is time to send what is written. */
+  get isFull(): boolean {
+    return this.#at > SENT_BYTES
   }
 
   /** A message that was begun and not ended, because a value of it could not be written, is dropped. */
@@ -164,9 +171,16 @@ export class MessageWriter {
     return this
   }
 
-  int64(value: bigint): this {
+  /** A number only where it is a safe integer: most are, and big ones cost. */
+  int64(value: bigint | number): this {
     this.#room(8)
-    this.#at = this.#buffer.writeBigInt64BE(value, this.#at)
+    if (typeof value === 'bigint') {
+      this.#at = this.#buffer.writeBigInt64BE(value, this.#at)
+      return this
+    }
+    const high = Math.floor(value / 2 ** 32)
+    this.#buffer.writeInt32BE(high, this.#at)
+    this.#at = this.#buffer.writeUInt32BE(value - high * 2 ** 32, this.#at + 4)
     return this
   }
 

@@ -64,7 +64,6 @@ type StartParameters = Readonly<
   Partial<Record<'user' | 'database' | 'application_name' | 'replication', string>>
 >
 
-const WRITE_BYTES = 64 * 1024
 /** What a client may send ahead while its statement runs; the rest waits in the network. */
 const AHEAD_BYTES_MAX = 1024 * 1024
 /** Of a key for cancelling, before protocol 3.2. */
@@ -130,7 +129,7 @@ export class PgConnection {
     try {
       for (let next = this.#reader.next(); next !== undefined; next = this.#reader.next()) {
         if (!(await this.#answer(next))) return
-        if (this.#out.size > WRITE_BYTES) await this.#send()
+        if (this.#out.isFull) await this.#send()
       }
       this.#flush()
     } catch (error) {

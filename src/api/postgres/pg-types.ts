@@ -1,5 +1,6 @@
 /** DuckDB's types as PostgreSQL's, and their values as text. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { postgresMoment } from '../../core/time.ts'
 
 export interface PgType {
   readonly oid: number
@@ -141,24 +142,12 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
 /** Types whose texts PostgreSQL writes differently from DuckDB. */
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
-  [DATE, withEra],
-  [TIME, shortFraction],
-  [TIMESTAMP, (text) => withEra(shortFraction(text))],
-  [TIMESTAMPTZ, (text) => (text.endsWith('y') ? text : withEra(shortFraction(text), '+00'))],
+  [DATE, (text) => postgresMoment(text)],
+  [TIME, (text) => postgresMoment(text)],
+  [TIMESTAMP, (text) => postgresMoment(text)],
+  [TIMESTAMPTZ, (text) => postgresMoment(text, '+00')],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
 ])
-
-/** Without zeros at the end of a second's fraction. */
-function shortFraction(text: string): string {
-  if (text.endsWith('.000000')) return text.slice(0, -7)
-  return text.endsWith('0') && text.includes('.') ? text.replace(/0+$/, '') : text
-}
-
-/** @param zone of the time, before the era */
-function withEra(text: string, zone = ''): string {
-  const isBefore = text.endsWith(' (BC)')
-  return isBefore ? `${text.slice(0, -5)}${zone} BC` : text + zone
-}
 
 function arrayText(values: readonly ResultValue[], element: PgType): string {
   const parts = values.map((value) => {

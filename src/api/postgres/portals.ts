@@ -20,6 +20,8 @@ export interface RunOptions {
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  /** All rows as lines of COPY's text format, read instead of `batches`; unset: only as `batches`. */
+  readonly copied?: () => AsyncIterable<Uint8Array>
   readonly affectedRows: number | null
   readonly warnings: readonly string[]
 }

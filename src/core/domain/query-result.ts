@@ -34,8 +34,11 @@ export interface RowStream {
   readonly warnings?: readonly string[]
 }
 
-/** `arrow`: the IPC streaming format. For `ndjson` no two names may be the same. */
-export type RowEncoding = 'arrow' | 'csv' | 'ndjson'
+/**
+ * `arrow`: the IPC streaming format. `copy`: the text of PostgreSQL's COPY, only for columns of numbers, booleans, texts, dates
+ * and timestamps. For `ndjson` no two names may be the same.
+ */
+export type RowEncoding = 'arrow' | 'copy' | 'csv' | 'ndjson'
 
 export type ResultValue =
   | null

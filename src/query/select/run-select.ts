@@ -31,6 +31,7 @@ import {
   directRows,
   planWithoutRows,
   readsOf,
+  requireCopies,
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
@@ -132,6 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
+    if (request.isDescribed !== true) requireCopies(prepared, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -212,7 +214,7 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(await prepare(request, deps, signal), request)
+  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
 }
 
 async function prepare(
@@ -291,12 +293,6 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-interface PlannedSelect {
-  readonly plan: SelectPlan
-  /** The search texts that were taken out of the statement, by the name of their parameter. */
-  readonly texts: ReadonlyMap<string, string>
-}
-
 /** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
@@ -304,7 +300,11 @@ const SHARED_CHARS_MAX = 10_000
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
-): Promise<PlannedSelect> {
+): Promise<{
+  readonly plan: SelectPlan
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   const { isPrinted = false } = request
@@ -344,11 +344,7 @@ async function cachedPlan(
 /** The inputs of a plan, besides the catalog and the text: callers with other rights have other plans. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${isPrinted === true}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
-}
-
-function jsonOrEmpty(value: object | undefined): string {
-  return value === undefined ? '' : JSON.stringify(value)
+  return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`
 }
 
 /** undefined if a parameter for a literal did not become a search. */

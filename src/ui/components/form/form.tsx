@@ -87,7 +87,7 @@ export function FormDialog(props: FormDialogProps) {
   )
 }
 
-/** What is typed into the fields of a form, by their names. */
+/** The values typed into a form's fields, by name. */
 export function useFields<T extends Readonly<Record<string, string>>>(empty: T) {
   const [typed, setTyped] = useState(empty)
   const bind = (name: keyof T) => ({
