@@ -169,7 +169,7 @@ export type KnowledgeBaseDraft = Omit<
   /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
   /** Set where another database holds its rows: whether the tables there were made for it. */
-  readonly remote?: { readonly isOwner: boolean }
+  readonly remote?: { readonly isOwner: boolean; readonly isCopied: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
@@ -336,6 +336,18 @@ export async function withModelInForce<T>(
       inForce = error.knowledgeBase
     }
   }
+}
+
+/** For what needs all rows where they are not copied to here. */
+export function withoutCopy({
+  name,
+  vectorDatabase,
+  vectorDatabaseTable,
+}: KnowledgeBase): AppError {
+  const why = `it needs all rows of ${name}, which this server has no copy of`
+  const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
+  const how = `search with a LIMIT, or attach it once more with a copy: storage = ${storage}`
+  return new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 
 /** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */

@@ -273,11 +273,14 @@ export async function createVectorIndex(
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<void> {
-  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: vectorIndexOf(sent) })
+  const vectorIndex = vectorIndexOf(sent)
+  await deps.storages.index(kb, vectorIndex)
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex })
 }
 
 /** Eider chooses again. @throws AppError `knowledge_base_not_found` */
 export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.storages.index(kb, null)
   await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
 }
 

@@ -82,7 +82,7 @@ export async function createKnowledgeBase(
   const own = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const { name: asName, storage } = own
   const isAttached = new FieldReader(own, INVALID_KNOWLEDGE_BASE).truth('attach') === true
-  const { place, ...stored } = storageOf(storage, String(asName), deps)
+  const { place, isCopied, ...stored } = storageOf(storage, String(asName), deps)
   const attached = isAttached
     ? await attachedFields(own, { name: String(asName), place }, deps)
     : null
@@ -131,7 +131,7 @@ export async function createKnowledgeBase(
     dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
   checkAttachedSize(draft, attached)
-  return createStored(draft, { place, isAttached }, deps)
+  return createStored(draft, { place, isAttached, isCopied }, deps)
 }
 
 /** @throws AppError `dimension_mismatch` */

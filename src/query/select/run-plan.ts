@@ -10,6 +10,7 @@ import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
 import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
+import { requireCopies } from './source-reads.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const CANDIDATE_ROUNDS_MAX = 6
@@ -62,6 +63,7 @@ export async function runPlan(
  * came, so it finds all of a write or nothing of it, and what its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
+  requireCopies({ plan }, context.deps)
   const { sql, isShort } = plan
   let current = bound
   for (let attempt = 1; ; attempt += 1) {
@@ -99,6 +101,7 @@ async function countedRows(
 ): Promise<RowStream | null> {
   const columns = counted?.columns ?? null
   if (counted === null || columns === null) return null
+  if (!deps.storages.isCopied(counted.knowledgeBase)) return null
   const count = await deps.known.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
@@ -146,6 +149,30 @@ async function runOverCandidates(
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
+  return withChunks(candidates.searches, context, () => {
+    return runOver(plan, candidates, { values, keywords }, context)
+  })
+}
+
+/** Has the chunks of the searches here, where their knowledge bases are not copied, until the statement sees them. */
+function withChunks<T>(
+  searches: readonly FoundSearch[],
+  { deps: { storages } }: RunContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  return searches.reduce<() => Promise<T>>((inner, { knowledgeBase, chunks }) => {
+    if (storages.isCopied(knowledgeBase)) return inner
+    const rows = { ids: [], keys: chunks.map(({ key }) => key), areFound: true }
+    return () => storages.withRows(knowledgeBase, rows, inner)
+  }, work)()
+}
+
+async function runOver(
+  plan: CandidatePlan,
+  candidates: FoundCandidates,
+  { values, keywords }: BoundPlan,
+  context: PlanRun,
+): Promise<RowStream | typeof STALE> {
   const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
   const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
   // Vectors and rows are of one state, then.

@@ -31,6 +31,7 @@ import {
   directRows,
   planWithoutRows,
   readsOf,
+  requireCopies,
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
@@ -132,6 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
+    if (request.isDescribed !== true) requireCopies(prepared, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -212,7 +214,7 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(await prepare(request, deps, signal), request)
+  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
 }
 
 async function prepare(
@@ -344,11 +346,7 @@ async function cachedPlan(
 /** The inputs of a plan, besides the catalog and the text: callers with other rights have other plans. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${isPrinted === true}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
-}
-
-function jsonOrEmpty(value: object | undefined): string {
-  return value === undefined ? '' : JSON.stringify(value)
+  return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`
 }
 
 /** undefined if a parameter for a literal did not become a search. */

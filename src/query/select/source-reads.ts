@@ -1,7 +1,7 @@
 /** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
@@ -268,6 +268,16 @@ export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<b
   const before = catalog.snapshot().definitionsVersion
   await Promise.all(remote.map((kb) => storages.fresh(kb)))
   return catalog.snapshot().definitionsVersion !== before
+}
+
+/** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
+export function requireCopies<T extends { readonly plan: SelectPlan }>(
+  planned: T,
+  { storages }: Pick<QueryDeps, 'storages'>,
+): T {
+  const missing = knowledgeBasesOf(planned.plan).find((kb) => !storages.isCopied(kb))
+  if (missing !== undefined) throw withoutCopy(missing)
+  return planned
 }
 
 function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {

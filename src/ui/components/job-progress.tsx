@@ -1,4 +1,5 @@
 /** A job: its progress, rate and time left, what was left out, and buttons to change it. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
@@ -21,10 +22,14 @@ interface JobProgressProps {
   readonly onChanged?: () => void
   /** False: it is shown as `job` says, because the list that shows it reads all jobs itself. */
   readonly isWatched?: boolean
+  /** Said of it before its numbers. */
+  readonly about?: string
+  /** Further buttons. */
+  readonly children?: ComponentChildren
 }
 
 export function JobProgress(props: JobProgressProps) {
-  const { id, job: known, onOver, onChanged, isWatched = true } = props
+  const { id, job: known, onOver, onChanged, isWatched = true, about, children } = props
   const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
   const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
@@ -78,9 +83,10 @@ export function JobProgress(props: JobProgressProps) {
             />
           </>
         )}
+        {children}
       </div>
       {canEnd && <JobBar job={job} />}
-      <p class="small quiet">{wordsOf(job)}</p>
+      <p class="small quiet">{[about, wordsOf(job)].filter(Boolean).join(' · ')}</p>
       {job.error !== null && (
         <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`} dir="auto">
           {job.error}

@@ -91,7 +91,12 @@ export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[])
   }
   return (
     <div class="row">
-      <Button icon="file" label="Choose files" onClick={() => files.current?.click()} />
+      <Button
+        look="primary"
+        icon="file"
+        label="Choose files"
+        onClick={() => files.current?.click()}
+      />
       <Button look="quiet" label="Choose a folder" onClick={() => folder.current?.click()} />
       <input
         ref={files}

@@ -102,7 +102,7 @@ async function answers(one: TestApp): Promise<unknown> {
   for (const question of QUESTIONS) asked.push(await one.rows(question))
   const documents = await one.send('GET', `${KB}/documents`)
   const document = await one.send('GET', `${KB}/documents/m`)
-  const found = await one.send('POST', `${KB}/search`, { query: 'green tea', limit: 3 })
+  const found = await one.send('POST', `${KB}/search`, { query: 'green tea', k: 3 })
   const { results } = found.body as { results: unknown }
   return {
     asked,

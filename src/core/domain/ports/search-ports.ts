@@ -2,7 +2,7 @@ import type { KeywordHit, KeywordSearch } from '../hybrid-search.ts'
 import type { IndexPossibility, VectorIndexState, VectorIndexType } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ResultValue } from '../query-result.ts'
-import type { PrefilterSql, RunLimits } from './engine-ports.ts'
+import type { PrefilterSql, RunLimits, SourceSelect } from './engine-ports.ts'
 
 export interface NearestSearch {
   readonly knowledgeBase: KnowledgeBase
@@ -11,6 +11,8 @@ export interface NearestSearch {
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
   readonly prefilter: PrefilterSql | null
+  /** The same as a condition of PostgreSQL, where that holds the chunks; null: all. */
+  readonly condition?: SourceSelect | null
   /** For the prefilter and the keyword SELECTs. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */

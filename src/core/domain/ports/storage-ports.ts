@@ -1,5 +1,6 @@
 /** Knowledge bases whose rows another database holds: what the store, the use cases and that database's client share. */
 import type { DataSource } from '../flow/source-parameters.ts'
+import type { VectorIndexDefinition } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { SourceValue } from './engine-ports.ts'
 
@@ -9,8 +10,12 @@ export type RunRemote = (
   values?: readonly SourceValue[],
 ) => Promise<readonly (readonly (string | null)[])[]>
 
-/** How a transaction may read and write. */
-export type RemoteMode = 'read' | 'write'
+/** What begins a transaction. */
+export interface RemoteBegin {
+  readonly mode: 'read' | 'write'
+  /** Statements that come with its beginning, in one round trip. */
+  readonly opening: string
+}
 
 /** A database that may hold knowledge bases. `sources/` implements it. */
 export interface RemoteDatabases {
@@ -21,7 +26,7 @@ export interface RemoteDatabases {
    */
   transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     signal: AbortSignal,
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T>
@@ -31,6 +36,16 @@ export interface RemoteDatabases {
 export interface StoragePlace {
   readonly source: DataSource
   readonly table: string
+}
+
+/** Which rows a piece of work needs here. */
+export interface TouchedRows {
+  /** Of documents. */
+  readonly ids: readonly string[]
+  /** Of chunks. */
+  readonly keys: readonly bigint[]
+  /** A search has just found these chunks. */
+  readonly areFound?: boolean
 }
 
 /** Where knowledge bases are stored, for creating, attaching and dropping them. */
@@ -53,6 +68,16 @@ export interface KnowledgeBaseStorages {
    * @throws AppError `source_failed`, `timeout`, `invalid_database`
    */
   fresh(kb: KnowledgeBase): Promise<KnowledgeBase>
+  /** Has these rows here, as its place holds them, while the work runs. */
+  withRows<T>(
+    kb: KnowledgeBase,
+    rows: TouchedRows,
+    work: (kb: KnowledgeBase) => Promise<T>,
+  ): Promise<T>
+  /** Whether all its rows are here. */
+  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean
+  /** Makes or drops the index that its place has for searches. Nothing happens where searches run here. */
+  index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void>
   /** Whether another database holds its rows. */
   isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
 }

@@ -47,11 +47,26 @@ export const FUSION_CHOICES = [
   ['rrf', 'Ranks only (rrf)'],
 ] as const satisfies readonly (readonly [Fusion, string])[]
 
-export const SEARCH_MODE_CHOICES = [
+const MODE_CHOICES = [
   ['hybrid', 'Hybrid: meaning and keywords'],
   ['vector', 'Semantic: meaning'],
   ['keyword', 'Keyword'],
 ] as const
+
+type SearchMode = (typeof MODE_CHOICES)[number][0]
+
+interface ModeFieldProps {
+  readonly mode: SearchMode
+  readonly onChoose: (mode: SearchMode) => void
+}
+
+export function ModeField({ mode, onChoose }: ModeFieldProps) {
+  const choose = (value: string) => {
+    const found = MODE_CHOICES.find(([one]) => one === value)
+    if (found) onChoose(found[0])
+  }
+  return <SelectField label="Search by" value={mode} onChoose={choose} options={MODE_CHOICES} />
+}
 
 /** How the semantic and the keyword ranking become one. */
 export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {

@@ -1,13 +1,19 @@
 /** Home: the ways to add something, what is running, what failed, what is new, and the projects with what is in them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { createProject, type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
+import {
+  catalogFailure,
+  createProject,
+  type ProjectContents,
+  projects,
+  refreshCatalog,
+} from '../../api/catalog.ts'
 import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
 import type { Job, ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Loading } from '../../components/failure.tsx'
+import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
@@ -30,9 +36,8 @@ const ASK_AGAIN_MS = 15_000
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
-  usePolling(() => {
-    refreshCatalog().catch(() => {})
-  }, ASK_AGAIN_MS)
+  const read = () => void refreshCatalog().catch(() => {})
+  usePolling(read, ASK_AGAIN_MS)
   return (
     <>
       <PageHeader title="Home">
@@ -44,7 +49,12 @@ export function HomeView() {
       <RunningJobs />
       <Failed />
       <LastJobs />
-      {all === undefined && <Loading what="projects" />}
+      {all === undefined &&
+        (catalogFailure.value ? (
+          <Failure error={catalogFailure.value} onRetry={read} />
+        ) : (
+          <Loading what="projects" />
+        ))}
       {all && <Projects all={all} />}
       <FileList />
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
@@ -109,7 +119,7 @@ function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
 function Make({ onNewProject }: { readonly onNewProject: () => void }) {
   return (
     <>
-      <a class="button primary" href={addressOf.newKnowledgeBase()}>
+      <a class="button" href={addressOf.newKnowledgeBase()}>
         <Icon name="plus" />
         New knowledge base
       </a>

@@ -7,11 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Loading, Progress } from '../../components/failure.tsx'
 import { Check, SelectField } from '../../components/form/field.tsx'
-import {
-  FusionField,
-  SEARCH_MODE_CHOICES,
-  WeightField,
-} from '../../components/form/search-fields.tsx'
+import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf, knownProject } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
@@ -171,15 +167,7 @@ function SettingFields({ name, place, setting, onChange }: SettingFieldsProps) {
   return (
     <fieldset class="search-settings panel">
       <legend>Settings {name}</legend>
-      <SelectField
-        label="Search by"
-        value={mode}
-        onChoose={(value) => {
-          const found = SEARCH_MODE_CHOICES.find(([one]) => one === value)
-          if (found) change({ mode: found[0] })
-        }}
-        options={SEARCH_MODE_CHOICES}
-      />
+      <ModeField mode={mode} onChoose={(chosen) => change({ mode: chosen })} />
       {mode === 'hybrid' && (
         <>
           <WeightField alpha={alpha} onChange={(weight) => change({ alpha: weight })} />

@@ -351,7 +351,8 @@ async function readPage(
     id,
     title: title ?? id,
     excerpt: firstLines.get(id) ?? '',
-    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk')}`,
+    // The number of chunks stays on one line.
+    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk').replace(' ', '\u00a0')}`,
     metadata,
   }))
   return { rows, total, next }
