@@ -40,7 +40,7 @@ import {
 } from './saved-answers.ts'
 import { summaryTable } from './summary.ts'
 
-/** The table in an agent's project where runs are kept that name no other. */
+/** The table in an agent's project for runs that name none. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
 /** The parts of an evaluation, before anything is read or asked. */
@@ -52,7 +52,7 @@ export interface PreparedEvaluation {
   readonly saved: SavedAnswers | null
 }
 
-/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+/** @throws AppError `agent_not_found`; `invalid_request` and others for invalid options */
 export async function preparedEvaluation(
   { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
   deps: QueryDeps,
@@ -153,7 +153,7 @@ async function setting(
     deps,
   )
   const { promptTemplate, params } = changed
-  // Other keys of servers are the same servers.
+  // Different keys of the same servers make no difference.
   const data = changed.data && agentDataFields(changed.data)
   const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
   return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }

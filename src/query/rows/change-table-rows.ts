@@ -15,7 +15,7 @@ import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from '.
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
-/** A statement about a table that was found, while nothing else writes it. */
+/** A statement on an existing table, run while nothing else writes to it. */
 interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
   readonly table: ProjectTable
 }
@@ -48,7 +48,7 @@ export async function changeTableRows(
 /** A change whose rows a SELECT gives. */
 interface SelectedChange extends Omit<RowWrite, 'select' | 'returning'> {
   readonly sql: string
-  /** As it was written. */
+  /** As written. */
   readonly returning: string | null
 }
 
@@ -183,7 +183,7 @@ async function deleteRows(
   return composing(() => write(change, request, deps, signal))
 }
 
-/** The SELECT of the rows that are meant, with new values. */
+/** The SELECT of the affected rows with new values. */
 function rowsSql(
   { statement, table }: TableRequest<StatementOf<'update' | 'delete'>>,
   alias: string,
