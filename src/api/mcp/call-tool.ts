@@ -1,4 +1,4 @@
-/** Runs tools: access, arguments, concurrency, and what a model is told about a failure. */
+/** Runs tools: access, arguments, concurrency, and what a model learns about a failure. */
 
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'

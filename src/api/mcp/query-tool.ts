@@ -90,7 +90,7 @@ export const QUERY_TOOL: Tool = {
   },
 }
 
-/** Whatever the client's rights: through this tool it reads, and asks agents named in a SELECT. */
+/** Regardless of the client's rights, this tool only reads, and asks agents named in a SELECT. */
 function readingOnly(principal: Principal): Principal {
   const isAll = principal.scopes.has('admin')
   const scopes = (['read', 'ask'] as const).filter((one) => isAll || principal.scopes.has(one))

@@ -136,7 +136,7 @@ export function overCatalog(sql: string): string {
   return text + sql.slice(at).replace(/;\s*$/, '')
 }
 
-/** Functions in FROM, with the text to put around those that are no table functions in DuckDB. */
+/** Functions in FROM, with the text to put around those that are not table functions in DuckDB. */
 const SET_FUNCTIONS: Readonly<Record<string, readonly [string, string]>> = {
   generate_series: ['(SELECT unnest(', '))'],
   generate_subscripts: ['', ''],

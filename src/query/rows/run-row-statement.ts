@@ -269,7 +269,7 @@ type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
 /**
  * Finds the chunks with an ordinary SELECT, so that WHERE means the same in both. The change applies to exactly these
- * chunks, whatever is written in between.
+ * chunks, even if others are written in between.
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
  */

@@ -358,10 +358,7 @@ export interface SourceColumn {
   readonly isNullable: boolean
 }
 
-/**
- * Statements may contain secrets: this decides what people see. Every pattern is bounded, because texts are long and
- * hostile.
- */
+/** What people see of statements with secrets. Every pattern is bounded, because texts are long and hostile. */
 
 const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
 
