@@ -32,14 +32,6 @@ export interface CatalogType {
   readonly array: number
 }
 
-export interface CatalogCaller {
-  /** As the client calls it. */
-  readonly database: string
-  /** What plain names belong to. */
-  readonly project: string
-  readonly username: string
-}
-
 export interface CatalogDeps {
   /** @param script to run before it is used */
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
@@ -75,9 +67,16 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
 
 /** The catalog as one caller sees it, until the server's own changes. */
 export async function openCatalog(
-  { database, project, username }: CatalogCaller,
+  given: {
+    /** As the client calls it. */
+    readonly database: string
+    /** What plain names belong to. */
+    readonly project: string
+    readonly username: string
+  },
   { openScratch, rows, types, settings, typeOf }: CatalogDeps,
 ): Promise<PgCatalog> {
+  const { database, project, username } = given
   const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
   const tables = await rows(
     'SELECT table_schema, table_name, table_type, table_rows, table_comment FROM information_schema.tables',

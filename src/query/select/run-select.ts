@@ -293,20 +293,18 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-interface PlannedSelect {
-  readonly plan: SelectPlan
-  /** The search texts taken out of the statement, by parameter name. */
-  readonly texts: ReadonlyMap<string, string>
-}
-
-/** Longer statements do not share plans: they would not be kept. */
+/** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
 /** From the cache if the same statement was planned before, with any search texts. */
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
-): Promise<PlannedSelect> {
+): Promise<{
+  readonly plan: SelectPlan
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   const { isPrinted = false } = request
