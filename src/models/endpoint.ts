@@ -101,7 +101,7 @@ function withOperators(known: EndpointAddress, operators: EndpointAddress): Endp
   return operators.baseUrl === undefined ? { ...known, ...operators } : operators
 }
 
-/** Names that mean one service have one key. */
+/** Names of the same service share a key. */
 function keyNameOf(provider: string): string {
   return provider === 'google' ? 'gemini' : provider
 }

@@ -51,7 +51,7 @@ export interface AgentQuestion {
   readonly traceParent?: string | undefined
 }
 
-/** One question under way. */
+/** One running question. */
 export interface Run {
   readonly model: ModelRef
   /** By the clock of `performance.now()`, like `beganMs`. */

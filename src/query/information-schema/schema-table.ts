@@ -59,7 +59,7 @@ export interface LiveTables {
 /** The bound JSON of a table's rows. */
 const LIVE = 'eider_live_'
 
-/** The table whose rows are in this parameter. */
+/** The table whose rows this parameter holds. */
 export function liveTableOf(parameter: string): string | undefined {
   return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
 }

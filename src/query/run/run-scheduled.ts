@@ -217,7 +217,7 @@ function valueText({ value, type }: LastMark): string {
 
 const TIME_PLACEHOLDERS = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
 
-/** Before the first run everything is later than the last one. */
+/** Before the first run, everything counts as new. */
 const EPOCH = '1970-01-01 00:00:00'
 
 type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>

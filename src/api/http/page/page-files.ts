@@ -18,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   json: 'application/json',
 }
 
-/** The one HTML file that every address of the page answers with, and what it loads, by name. */
+/** The HTML file served at every address of the page, and the files it loads, by name. */
 export interface PageFiles {
   readonly html: StaticFile
   readonly assets: ReadonlyMap<string, StaticFile>
