@@ -25,9 +25,13 @@ export function AnswerText(props: {
   )
 }
 
-/** The source below has the title: a quote need not name its document by the id. */
+/** How the built-in model begins. */
+const OPENING = /^(This is what I found|I found nothing relevant to this question) in mindsdb\./
+
+/** The source below has the title, so a quote need not name its document by the id; nor the default project. */
 function withoutIds(text: string, citations: readonly Citation[]): string {
-  return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), text)
+  const opened = text.replace(OPENING, '$1 in ')
+  return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), opened)
 }
 
 export function chunkIds(citations: readonly Citation[]): readonly string[] {
