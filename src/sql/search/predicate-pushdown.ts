@@ -169,7 +169,7 @@ function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): b
   return columns.length > 0 && columns.every(isOwn)
 }
 
-/** Stands in for the conditions in Eider's SQL. */
+/** Placeholder for the conditions in Eider's SQL. */
 export const CONDITIONS = '__conditions'
 
 /** Replaces `CONDITIONS` in a tree. */
