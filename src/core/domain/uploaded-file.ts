@@ -23,14 +23,6 @@ export function isFileFormat(name: string): name is FileFormat {
   return name === 'zip' || name === 'table' || FORMAT_NAMES.some((known) => known === name)
 }
 
-<<<<<<< HEAD
-/** Formats with texts: one, or one per message. */
-export type DocumentFormat = {
-  [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never
-}[FileFormat]
-
-=======
->>>>>>> main
 export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
   return DOCUMENT_FORMATS.some((known) => known === format)
 }

@@ -32,10 +32,6 @@ export interface CatalogType {
   readonly array: number
 }
 
-<<<<<<< HEAD
-export interface CatalogDeps {
-  /** @param script to run before it is used */
-=======
 interface CatalogCaller {
   /** As the client calls it. */
   readonly database: string
@@ -46,7 +42,6 @@ interface CatalogCaller {
 
 interface CatalogDeps {
   /** @param script run before it is used */
->>>>>>> main
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
   readonly types: readonly CatalogType[]
   /** What clients may ask for by name, with the values of a new session. */
