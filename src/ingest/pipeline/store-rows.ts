@@ -318,6 +318,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'shutting_down',
   'out_of_memory',
   'storage_full',
+  'source_failed',
   'data_damaged',
   'internal',
 ])
