@@ -14,16 +14,13 @@ export class CommandError extends Error {
   constructor(
     code: string,
     message: string,
-    {
-      exitCode = EXIT.failed,
-      status = null,
-      cause,
-    }: {
+    given: {
       readonly exitCode?: number
       readonly status?: number | null
       readonly cause?: unknown
     } = {},
   ) {
+    const { exitCode = EXIT.failed, status = null, cause } = given
     super(message, { cause })
     this.name = 'CommandError'
     this.code = code

@@ -49,18 +49,14 @@ export function parseLine(
 function optionOf(
   command: string,
   known: Readonly<Record<string, OptionSpec>>,
-  {
-    name,
-    rawName,
-    value,
-    inlineValue,
-  }: {
+  given: {
     readonly name: string
     readonly rawName: string
     readonly value?: string | undefined
     readonly inlineValue?: boolean | undefined
   },
 ): { readonly option: string; readonly value: string } {
+  const { name, rawName, value, inlineValue } = given
   const positive = name.replace(/^no-/, '')
   const isNegated = positive !== name && isSwitch(known[positive])
   const option = isNegated ? positive : name

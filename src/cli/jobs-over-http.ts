@@ -34,16 +34,13 @@ const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
  */
 export async function watchJob(
   id: number,
-  {
-    client,
-    output,
-    signal,
-  }: {
+  given: {
     readonly client: HttpClient
     readonly output: Output
     readonly signal: AbortSignal
   },
 ): Promise<JobRecord> {
+  const { client, output, signal } = given
   const shown = new ShownProgress(output)
   let last: JobRecord | null = null
   try {

@@ -1,12 +1,5 @@
 /** A command's output: results to stdout, everything else to stderr. */
 
-export interface OutputOptions {
-  /** For programs: only results are printed. */
-  readonly isJson: boolean
-  readonly isQuiet: boolean
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
 /** The reader of our results has gone (`| head`): that is not a failure. */
 export class ReaderLeft extends Error {}
 
@@ -19,7 +12,13 @@ export class Output {
   readonly isTerminal: boolean
   readonly #colours: { readonly out: boolean; readonly err: boolean }
 
-  constructor({ isJson, isQuiet, environment }: OutputOptions) {
+  constructor(given: {
+    /** For programs: only results are printed. */
+    readonly isJson: boolean
+    readonly isQuiet: boolean
+    readonly environment: Readonly<Record<string, string | undefined>>
+  }) {
+    const { isJson, isQuiet, environment } = given
     this.isJson = isJson
     this.isQuiet = isQuiet
     this.isTerminal = process.stdout.isTTY === true

@@ -34,19 +34,20 @@ interface EndpointAddress {
   readonly apiKey?: string | undefined
 }
 
-/** The settings' addresses and keys for models. */
-export interface EndpointDefaults {
-  readonly chat: ChatDefaults
-  /** Which addresses a model may name; unset: any. */
-  readonly guard?: Guard | undefined
-  readonly code: EndpointChoice['code']
-}
-
 /**
  * Where the model of a provider with a separate protocol is reached, under each of its names.
  * @throws AppError with the given code, as `chosenEndpoint`
  */
-export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefaults): Endpoint {
+export function modelEndpoint(
+  ref: ModelRef,
+  given: {
+    readonly chat: ChatDefaults
+    /** Which addresses a model may name; unset: any. */
+    readonly guard?: Guard | undefined
+    readonly code: EndpointChoice['code']
+  },
+): Endpoint {
+  const { chat, guard, code } = given
   const own = { baseUrl: nonBlank(ref.baseUrl), apiKey: ref.apiKey }
   const operators = operatorsAddress(ref.provider, chat)
   if (ref.provider === 'anthropic') {

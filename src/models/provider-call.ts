@@ -19,14 +19,6 @@ export interface CallLimits {
   readonly waitMsMax: number
 }
 
-export interface CallTerms {
-  readonly limits: CallLimits
-  /** The error when a try takes too long. */
-  readonly timeoutError: (timeoutMs: number) => AppError
-  /** The caller's view of a failed try. */
-  readonly failureOf: (error: unknown) => AppError
-}
-
 /**
  * One answer through a provider's client, which must make no further tries itself: it would wait as long as a server asks
  * for, and for ever for the body of an answer.
@@ -35,9 +27,16 @@ export interface CallTerms {
  */
 export async function callProvider<T>(
   send: (signal: AbortSignal) => Promise<T>,
-  { limits, timeoutError, failureOf }: CallTerms,
+  given: {
+    readonly limits: CallLimits
+    /** The error when a try takes too long. */
+    readonly timeoutError: (timeoutMs: number) => AppError
+    /** The caller's view of a failed try. */
+    readonly failureOf: (error: unknown) => AppError
+  },
   signal: AbortSignal,
 ): Promise<T> {
+  const { limits, timeoutError, failureOf } = given
   const endMs = Math.min(performance.now() + limits.totalMs, limits.endMs ?? Infinity)
   const leftMs = () => endMs - performance.now()
   const attempt = async (): Promise<TryResult<T>> => {

@@ -20,12 +20,7 @@ export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
 
 /** The call with its arguments as the tool takes them, or with what is wrong with them. */
 export function toolCallOf(
-  {
-    id,
-    name,
-    argumentsJson,
-    kept,
-  }: {
+  given: {
     readonly id: string
     readonly name: string
     readonly argumentsJson: string
@@ -33,6 +28,7 @@ export function toolCallOf(
   },
   spec: ToolSpec | undefined,
 ): ToolCall {
+  const { id, name, argumentsJson, kept } = given
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }
   const values = parsedArguments(argumentsJson)
   if (values === null) {

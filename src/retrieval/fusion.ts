@@ -35,15 +35,13 @@ export interface FusionWeights {
  * @param found.keywordHits the best first: exactly those that have a part
  */
 export function fusedHits(
-  {
-    neighbours,
-    keywordHits,
-  }: {
+  given: {
     readonly neighbours: readonly NearestChunk[]
     readonly keywordHits: readonly KeywordHit[]
   },
   { alpha, fusion }: FusionWeights,
 ): readonly FusedHit[] {
+  const { neighbours, keywordHits } = given
   const byVector = vectorParts(neighbours, fusion)
   const byKeywords = keywordParts(keywordHits, fusion)
   const distances = new Map<bigint, number>()
@@ -107,14 +105,12 @@ export interface RankedHit {
  */
 export async function exactFusion(
   fused: readonly FusedHit[],
-  {
-    firstCount,
-    distancesOf,
-  }: {
+  given: {
     readonly firstCount: number | null
     distancesOf(keys: readonly bigint[]): Promise<readonly NearestChunk[]>
   },
 ): Promise<readonly RankedHit[]> {
+  const { firstCount, distancesOf } = given
   const least = firstCount === null ? 0 : (fused[firstCount - 1]?.relevance ?? 0)
   const first = fused.filter(({ relevance }) => relevance >= least)
   const unmeasured = first.filter(({ distance }) => distance === null).map(({ key }) => key)

@@ -8,7 +8,7 @@ const CHAT = { provider: 'openai', model_name: 'm', base_url: 'http://127.0.0.1:
 
 let t: TestApp
 beforeAll(async () => {
-  t = await createTestApp()
+  t = await createTestApp({ embedders: wordEmbedders })
   await sql('CREATE KNOWLEDGE_BASE kb')
   await sql('CREATE AGENT a')
   await sql("CREATE TABLE asked AS SELECT 'q' AS question, 'a' AS answer")

@@ -2,14 +2,6 @@ import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type AgentSeat, AgentThread } from './agent-thread.ts'
 
-export interface SeatRequest {
-  readonly agentId: number
-  /** The provider of its model. */
-  readonly provider: string
-  /** Whether it has a separate thread. */
-  readonly isAlone: boolean
-}
-
 /**
  * All threads of agents. A thread belongs to one agent from its first question to its end, so that agents never share one;
  * it waits for the agent's next questions until it has been idle for a while. An agent's first few questions have separate
@@ -30,7 +22,14 @@ export class AgentThreads {
   }
 
   /** A place for one question. @throws AppError `shutting_down` */
-  seat({ agentId, provider, isAlone }: SeatRequest): AgentSeat {
+  seat(given: {
+    readonly agentId: number
+    /** The provider of its model. */
+    readonly provider: string
+    /** Whether it has a separate thread. */
+    readonly isAlone: boolean
+  }): AgentSeat {
+    const { agentId, provider, isAlone } = given
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     this.#provider = provider
     const own = [...this.#bound].filter((thread) => thread.agentId === agentId && thread.isOpen)

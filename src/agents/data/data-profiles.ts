@@ -127,14 +127,12 @@ export class DataProfiles {
   async #read(
     sources: readonly Source[],
     reader: DataReader,
-    {
-      timeoutMs,
-      signal,
-    }: {
+    given: {
       readonly timeoutMs: number
       readonly signal: AbortSignal
     },
   ): Promise<void> {
+    const { timeoutMs, signal } = given
     const late = () => new AppError('timeout', 'Descriptions of data took too long')
     const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError: late })
     try {

@@ -31,17 +31,18 @@ export async function readRows(
   return { columns, rows: rows.slice(0, rowsMax), hasMore: rows.length > rowsMax }
 }
 
-export interface Observation {
-  readonly text: string
-  /** How many of the rows the text contains. */
-  readonly shownCount: number
-}
-
 /**
  * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). The first line says what was left out.
  * `byteSize(text) <= bytesMax`.
  */
-export function observationOf(result: FirstRows, limits: ObservationLimits): Observation {
+export function observationOf(
+  result: FirstRows,
+  limits: ObservationLimits,
+): {
+  readonly text: string
+  /** How many of the rows the text contains. */
+  readonly shownCount: number
+} {
   const names = result.columns.map((name) => `'${name}'`).join(', ')
   const head = `Output columns: ${names}\nResult in CSV format (dialect is 'excel'):\n`
   const header = csvLine(result.columns, AGENT_LIMITS.cellCharsMax)

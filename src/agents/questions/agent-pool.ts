@@ -272,22 +272,20 @@ const BUILTIN_MODEL: ModelRef = {
   options: {},
 }
 
-interface TaskTerms {
-  readonly model: ModelRef
-  readonly chatDefaults: ChatDefaults
-  readonly timeoutMs: number
-  readonly refused?: ReadonlySet<ModelFeature> | undefined
-  readonly agentStepsMax: number
-  readonly agentContextTokens?: number
-  /** Tools of others. */
-  readonly foreignTools: readonly ToolSpec[]
-}
-
 /** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
-  terms: TaskTerms,
+  terms: {
+    readonly model: ModelRef
+    readonly chatDefaults: ChatDefaults
+    readonly timeoutMs: number
+    readonly refused?: ReadonlySet<ModelFeature> | undefined
+    readonly agentStepsMax: number
+    readonly agentContextTokens?: number
+    /** Tools of others. */
+    readonly foreignTools: readonly ToolSpec[]
+  },
 ): AgentTask {
   const { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 } = terms
   const task = {

@@ -147,5 +147,5 @@ export function failureType(failure: AppError): FailureType {
   if (status !== undefined && (isRefusal || code === 'provider_failed')) {
     return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')
   }
-  return FAILURE_TYPES[code]
+  return FAILURE_TYPES[code] ?? 'general'
 }

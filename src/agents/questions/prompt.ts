@@ -5,16 +5,6 @@ import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 import type { AvailableData } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 
-export interface PromptTerms {
-  /** The mark around what tools return. */
-  readonly fence: string
-  readonly answerForm?: ResponseFormat | undefined
-  /** The asker's instruction, besides the question. */
-  readonly wishes?: string | undefined
-  /** Whether there are tools of others. */
-  readonly hasForeignTools?: boolean
-}
-
 /**
  * The instruction before the conversation. The parts that change between questions come last, so that providers can cache
  * the rest.
@@ -22,8 +12,17 @@ export interface PromptTerms {
 export function systemPrompt(
   agent: Agent,
   data: AvailableData,
-  { fence, answerForm, wishes = '', hasForeignTools = false }: PromptTerms,
+  given: {
+    /** The mark around what tools return. */
+    readonly fence: string
+    readonly answerForm?: ResponseFormat | undefined
+    /** The asker's instruction, besides the question. */
+    readonly wishes?: string | undefined
+    /** Whether there are tools of others. */
+    readonly hasForeignTools?: boolean
+  },
 ): string {
+  const { fence, answerForm, wishes = '', hasForeignTools = false } = given
   const parts = [
     OPENING_PART,
     WORK_PART,

@@ -13,14 +13,6 @@ export interface PlaceLimits {
   readonly agentQueueMax: number
 }
 
-/** A question that wants a place. */
-export interface Admission {
-  readonly start: RunStart
-  /** That its answer may take. */
-  readonly seconds: number
-  readonly signal: AbortSignal
-}
-
 /** A question that has its place. */
 export interface Admitted {
   readonly entry: RunningEntry
@@ -75,9 +67,15 @@ export class QuestionPlaces {
    * @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down`
    */
   async *within<Event, Result>(
-    { start, seconds, signal }: Admission,
+    given: {
+      readonly start: RunStart
+      /** That its answer may take. */
+      readonly seconds: number
+      readonly signal: AbortSignal
+    },
     answer: (admitted: Admitted) => AsyncGenerator<Event, Result>,
   ): AsyncGenerator<Event, Result> {
+    const { start, seconds, signal } = given
     const entry = this.#running.begin(start)
     const isPatient = start.purpose === 'evaluation'
     let endMs = performance.now() + seconds * 1000

@@ -9,11 +9,7 @@ import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.
 import { setCaller, setStatement } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { isCatalogStatement } from '../../query/postgres/catalog-statement.ts'
-import {
-  openCatalog,
-  type PgCatalog,
-  type ScratchDatabase,
-} from '../../query/postgres/pg-catalog.ts'
+import { PgCatalog, type ScratchDatabase } from '../../query/postgres/pg-catalog.ts'
 import type { SessionName } from '../../query/sessions.ts'
 import type { Authentication } from '../http/access/authentication.ts'
 import { keyTextOf } from '../http/access/key-access.ts'
@@ -38,12 +34,14 @@ const PLAIN_MAX = 1_000
 /** Types with numbers that JSON cannot say, also within others. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
+interface KeptCatalog {
+  readonly snapshot: CatalogSnapshot
+  readonly catalog: Promise<PgCatalog>
+}
+
 export class PostgresPort {
   readonly #parts: PostgresParts
-  readonly #catalogs = new LruMap<
-    string,
-    { readonly snapshot: CatalogSnapshot; readonly catalog: Promise<PgCatalog> }
-  >({ sizeMax: CATALOGS_MAX })
+  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
   /** Statements whose rows JSON can say. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
@@ -169,9 +167,6 @@ export class PostgresPort {
     const key = JSON.stringify([principal.kind, principal.id, database, project])
     const kept = this.#catalogs.get(key)
     if (kept?.snapshot === snapshot) return kept.catalog
-    const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
-    // One that could not be opened has nothing to close.
-    void (kept ?? oldest)?.catalog.then((old) => old.close()).catch(() => {})
     const rows = async (sql: string) => {
       const request = { sql, db: DEFAULT_PROJECT, params: {} }
       const { batches } = shownResult(await deps.query(request, principal, signal), false)
@@ -181,12 +176,26 @@ export class PostgresPort {
     }
     const username = principal.name === '' ? 'eider' : principal.name
     const caller = { database, project, username }
-    const catalog = openCatalog(caller, {
-      ...{ openScratch, rows, types: PG_TYPES, settings: KNOWN_SETTINGS, typeOf: columnType },
-    })
-    this.#catalogs.set(key, { snapshot, catalog })
-    catalog.catch(() => this.#catalogs.delete(key))
+    const settings = KNOWN_SETTINGS
+    const catalogDeps = { openScratch, types: PG_TYPES, settings, typeOf: columnType }
+    const catalog =
+      kept === undefined
+        ? PgCatalog.open(caller, catalogDeps, rows)
+        : kept.catalog.then((old) => old.refilled(rows))
+    this.#keep(key, { snapshot, catalog })
     return catalog
+  }
+
+  #keep(key: string, kept: KeptCatalog): void {
+    const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
+    // One that could not be opened has nothing to close.
+    if (this.#catalogs.get(key) === undefined) {
+      void oldest?.catalog.then((old) => old.close()).catch(() => {})
+    }
+    this.#catalogs.set(key, kept)
+    kept.catalog.catch(() => {
+      if (this.#catalogs.get(key) === kept) this.#catalogs.delete(key)
+    })
   }
 }
 

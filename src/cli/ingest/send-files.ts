@@ -183,16 +183,15 @@ const PASSES: ReadonlySet<string> = new Set([
   'shutting_down',
 ])
 
-interface PostOptions extends Pick<SendOptions, 'kb' | 'fields'> {
-  /** Piped data cannot be sent again. */
-  readonly isOnce?: boolean
-}
-
 export async function postFiles(
   files: readonly FormFile[],
-  { kb, fields, isOnce = false }: PostOptions,
+  given: Pick<SendOptions, 'kb' | 'fields'> & {
+    /** Piped data cannot be sent again. */
+    readonly isOnce?: boolean
+  },
   { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<InsertFilesAnswer> {
+  const { kb, fields, isOnce = false } = given
   const path = `${pathOf('knowledge_bases', kb)}/files`
   for (let attempt = 1; ; attempt += 1) {
     const { contentType, body } = formBody(files, fields)

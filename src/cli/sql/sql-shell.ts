@@ -15,14 +15,12 @@ import { splitStatements } from './statement-splitter.ts'
 /** @returns the exit code, once the user leaves */
 export async function runShell(
   context: CommandContext,
-  {
-    project,
-    params,
-  }: {
+  given: {
     readonly project: string
     readonly params: Readonly<Record<string, unknown>>
   },
 ): Promise<number> {
+  const { project, params } = given
   const { client, output, environment } = context
   // Before the first prompt: a server that is not there, or a login that is missing.
   const { eider_version: version } = await client.send<{ readonly eider_version?: string }>(
@@ -183,15 +181,6 @@ interface ShellState {
   isTimed: boolean
 }
 
-interface ShellCommandParts {
-  readonly state: ShellState
-  readonly client: HttpClient
-  readonly output: Output
-  readonly names: Pick<ShellNames, 'forget'>
-  readonly run: (sql: string) => Promise<void>
-  readonly signal: AbortSignal
-}
-
 const HELP = `  \\d              tables, knowledge bases and views of the project
   \\d <name>       its columns
   \\dt [like]      tables of all projects and databases, those that are LIKE it
@@ -206,7 +195,17 @@ A statement ends with ";" and may have several lines. Tab completes names and wo
 Ctrl-C stops the statement that runs, or throws away the line.`
 
 /** @returns true: the shell is over. @throws CommandError for what it does not know */
-async function runShellCommand(line: string, parts: ShellCommandParts): Promise<boolean> {
+async function runShellCommand(
+  line: string,
+  parts: {
+    readonly state: ShellState
+    readonly client: HttpClient
+    readonly output: Output
+    readonly names: Pick<ShellNames, 'forget'>
+    readonly run: (sql: string) => Promise<void>
+    readonly signal: AbortSignal
+  },
+): Promise<boolean> {
   const [name = '', ...words] = line.replace(/;\s*$/, '').trim().split(/\s+/)
   const argument = words.join(' ')
   const { state, output, run } = parts

@@ -118,18 +118,14 @@ function detailOf(error: unknown): string {
  */
 function anthropicBody(
   request: ChatRequest,
-  {
-    model,
-    tokensMax,
-    options,
-    refused,
-  }: {
+  given: {
     readonly model: string
     readonly tokensMax: number
     readonly options: Readonly<Record<string, unknown>>
     readonly refused: ReadonlySet<ModelFeature>
   },
 ): MessageCreateParams {
+  const { model, tokensMax, options, refused } = given
   const messages = withSystemFirst(request.messages)
   const words = messages.flatMap((message) => {
     return message.role === 'system' && message.content !== '' ? [message.content] : []

@@ -17,14 +17,6 @@ interface Job {
   readonly isSmall: boolean
 }
 
-/** The part of a text that is to be embedded now. */
-export interface EmbeddingTask {
-  readonly jobId: number
-  readonly tokens: readonly number[]
-  /** @returns all vectors of the job in the order of its texts, with the last one. */
-  complete(vector: Float32Array): readonly Float32Array[] | null
-}
-
 /** Which part of a text is embedded next: small jobs overtake large ones, jobs of one size take turns. */
 export class EmbeddingQueue {
   #jobs: Job[] = []
@@ -43,7 +35,12 @@ export class EmbeddingQueue {
     this.#jobs = this.#jobs.filter((job) => job.id !== id)
   }
 
-  next(): EmbeddingTask | null {
+  next(): {
+    readonly jobId: number
+    readonly tokens: readonly number[]
+    /** @returns all vectors of the job in the order of its texts, with the last one. */
+    complete(vector: Float32Array): readonly Float32Array[] | null
+  } | null {
     const job = this.#nextJob()
     const tokens = job?.sequences[job.vectors.length]
     if (job === undefined || tokens === undefined) return null

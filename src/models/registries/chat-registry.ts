@@ -12,15 +12,6 @@ import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 
-export interface ChatModelOptions {
-  /** The built-in embedder, for the built-in model. */
-  readonly embed: Embedder['embed']
-  /** The time for all requests, including retries; unset: the usual time for each answer. */
-  readonly withinMs?: number
-  /** The known features of the model's server; unset: none yet. */
-  readonly features?: FeatureMemory
-}
-
 /**
  * The chat model that a reference names. Loads its provider's SDK and no other.
  * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
@@ -28,8 +19,16 @@ export interface ChatModelOptions {
 export async function chatModelOf(
   ref: ModelRef,
   defaults: ChatDefaults,
-  { embed, withinMs, features }: ChatModelOptions,
+  given: {
+    /** The built-in embedder, for the built-in model. */
+    readonly embed: Embedder['embed']
+    /** The time for all requests, including retries; unset: the usual time for each answer. */
+    readonly withinMs?: number
+    /** The known features of the model's server; unset: none yet. */
+    readonly features?: FeatureMemory
+  },
 ): Promise<ChatModel> {
+  const { embed, withinMs, features } = given
   const guard = defaults.network && { policy: addressPolicy(defaults.network), network: internet }
   const limits = limitsWithin(withinMs)
   const api = apiOf(ref.provider)

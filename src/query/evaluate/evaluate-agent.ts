@@ -43,20 +43,17 @@ import { summaryTable } from './summary.ts'
 /** The table in an agent's project where runs are kept that name no other. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
-/** The parts of an evaluation, before anything is read or asked. */
-export interface PreparedEvaluation {
+/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+export async function preparedEvaluation(
+  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
+  deps: QueryDeps,
+): Promise<{
   readonly agent: Agent
   readonly options: AgentEvaluationOptions
   readonly settings: readonly [Setting, ...Setting[]]
   /** null: answers are kept nowhere. */
   readonly saved: SavedAnswers | null
-}
-
-/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
-export async function preparedEvaluation(
-  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
-  deps: QueryDeps,
-): Promise<PreparedEvaluation> {
+}> {
   const agent = requireAgent(statement.name, db, deps)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)

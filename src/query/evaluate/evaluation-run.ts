@@ -57,17 +57,14 @@ export function rankDocuments(
 
 function rank(
   questions: readonly string[],
-  {
-    evaluation,
-    isPerDocument,
-    field,
-  }: {
+  given: {
     readonly evaluation: Evaluation
     readonly isPerDocument: boolean
     readonly field: 'id' | 'content'
   },
   signal: AbortSignal,
 ): Promise<readonly Ranking[]> {
+  const { evaluation, isPerDocument, field } = given
   const { deps, warnings } = evaluation
   const bounds = { concurrencyMax: SEARCHES_AT_ONCE, signal }
   return mapConcurrent(questions, bounds, async (question, lane) => {

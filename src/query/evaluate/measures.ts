@@ -37,14 +37,12 @@ import {
 
 const QUESTIONS_MAX = 10_000
 
-interface GradedRun {
+const GRADED_MEANS: Columns<{
   readonly means: MeanMetrics
   readonly unknownCount: number
   readonly k: number
   readonly seconds: number
-}
-
-const GRADED_MEANS: Columns<GradedRun> = {
+}> = {
   questions: ['BIGINT', ({ means }) => means.questionCount],
   skipped_questions: ['BIGINT', ({ means }) => means.skippedCount],
   unknown_documents: ['BIGINT', ({ unknownCount }) => unknownCount],
@@ -146,12 +144,9 @@ const KNOWN_ITEM_MEANS: Columns<KnownItemMetrics & { readonly seconds: number }>
   avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
 }
 
-interface FoundItem extends KnownItem {
-  readonly position: number | null
-  readonly seconds: number | null
-}
-
-const KNOWN_ITEM: Columns<FoundItem> = {
+const KNOWN_ITEM: Columns<
+  KnownItem & { readonly position: number | null; readonly seconds: number | null }
+> = {
   question: ['VARCHAR', ({ question }) => question],
   doc_id: ['VARCHAR', ({ documentId }) => documentId],
   position: ['BIGINT', ({ position }) => position],
@@ -200,12 +195,9 @@ const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
   avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
 }
 
-interface ScoredQuestion extends ModelScoredRanking {
-  readonly question: string
-  readonly seconds: number | null
-}
-
-const PER_QUESTION: Columns<ScoredQuestion> = {
+const PER_QUESTION: Columns<
+  ModelScoredRanking & { readonly question: string; readonly seconds: number | null }
+> = {
   question: ['VARCHAR', ({ question }) => question],
   relevancy: ['DOUBLE', ({ relevance }) => relevance],
   relevance_scores: ['VARCHAR', ({ scores }) => JSON.stringify(scores)],

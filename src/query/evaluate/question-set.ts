@@ -50,24 +50,23 @@ const QUESTION_SET_CHARS_MAX = 64_000_000
 const ACCEPTED_MAX = 100
 const ACCEPTED_CHARS_MAX = 100_000
 
-export interface QuestionSetRequest {
-  /** A SELECT, or the name of a table. */
-  readonly source: string
-  /** The first questions only; null: all. */
-  readonly limit: number | null
-  readonly db: string
-  readonly params: Parameters
-}
-
 /**
  * In the order of the rows.
  * @throws AppError `invalid_request` without a column `question`, without rows, and for too many; as the SELECT fails
  */
 export async function readQuestionSet(
-  { source, limit, db, params }: QuestionSetRequest,
+  given: {
+    /** A SELECT, or the name of a table. */
+    readonly source: string
+    /** The first questions only; null: all. */
+    readonly limit: number | null
+    readonly db: string
+    readonly params: Parameters
+  },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QuestionSet> {
+  const { source, limit, db, params } = given
   const select = { sql: selectOf(source, db), database: db, params }
   const { columns, batches } = await runComposedSelect(select, deps, signal)
   const places = columnPlaces(columns.map(({ name }) => name))

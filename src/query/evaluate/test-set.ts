@@ -178,20 +178,21 @@ export async function readQuestions(
   return questions
 }
 
-interface TestRow {
-  /** One for each of the columns. */
-  readonly texts: readonly string[]
-  /** `shop.tests, row 3`: for messages. */
-  readonly place: string
-}
-
 /** The rows with these columns as strings. @throws AppError `invalid_request` for an empty value */
 async function* testRows(
   testSet: TestSet,
   wanted: readonly TestColumn[],
   deps: QueryDeps,
   signal: AbortSignal,
-): AsyncGenerator<TestRow, void> {
+): AsyncGenerator<
+  {
+    /** One for each of the columns. */
+    readonly texts: readonly string[]
+    /** `shop.tests, row 3`: for messages. */
+    readonly place: string
+  },
+  void
+> {
   const columns = wanted.map((column) => quotedColumn(testSet, column))
   const list = columns.map((column) => `CAST(${column} AS VARCHAR)`).join(', ')
   const sql = `SELECT ${list} FROM ${testSet.source}`

@@ -24,16 +24,14 @@ export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
 }
 
-interface ParameterPlace {
+function parameterPlaces(sql: string): readonly {
   /** From 1. */
   readonly number: number
   readonly start: number
   readonly end: number
   /** After LIMIT or OFFSET only a number can come. */
   readonly isCount: boolean
-}
-
-function parameterPlaces(sql: string): readonly ParameterPlace[] {
+}[] {
   if (!sql.includes('$')) return []
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index) => {
@@ -45,17 +43,11 @@ function parameterPlaces(sql: string): readonly ParameterPlace[] {
   })
 }
 
-/** A column that a `$n` is compared with, or stored in. */
-export interface ParameterColumn {
-  readonly number: number
-  readonly column: string
-}
-
 const COMPARISONS = new Set(['=', '<', '>', '<=', '>=', '<>', '!='])
 
 /** The columns that determine the types of a statement's `$n`, and their relations. */
 export function parameterColumns(sql: string): {
-  readonly columns: readonly ParameterColumn[]
+  readonly columns: readonly { readonly number: number; readonly column: string }[]
   readonly relations: readonly string[]
 } {
   const tokens = tokenize(sql)

@@ -52,11 +52,7 @@ export async function insertRows(
 /** Stores the rows of the SELECT or VALUES. `isBatched`: in several transactions, for either kind. */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
-  {
-    counts,
-    options,
-    isBatched,
-  }: {
+  given: {
     readonly counts: StoredCounts
     readonly options: StoringOptions
     readonly isBatched: boolean
@@ -64,6 +60,7 @@ export async function storeSelected(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { counts, options, isBatched } = given
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])

@@ -160,19 +160,20 @@ async function updateRows(
   return update(request, deps, signal)
 }
 
-interface AssignedChunk extends AssignedValues {
-  readonly chunkKey: bigint
-  /** Values of the other expressions. */
-  readonly others: readonly ResultValue[]
-}
-
 /** The matching chunks with their new values, and those of other expressions. */
 async function* assignedChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
   others: readonly string[] = [],
-): AsyncGenerator<AssignedChunk, void> {
+): AsyncGenerator<
+  AssignedValues & {
+    readonly chunkKey: bigint
+    /** Values of the other expressions. */
+    readonly others: readonly ResultValue[]
+  },
+  void
+> {
   const { statement, kb } = request
   const targets = assignmentTargets(statement, kb)
   const expressions = [...others, ...statement.assignments.map(({ value }) => value)]

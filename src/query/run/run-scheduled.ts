@@ -281,16 +281,13 @@ export async function checkScheduled(
 /** @returns whether it makes nothing that others could read */
 async function planStatement(
   sql: string,
-  {
-    database,
-    deps,
-    signal,
-  }: {
+  given: {
     readonly database: string
     readonly deps: QueryDeps
     readonly signal: AbortSignal
   },
 ): Promise<boolean> {
+  const { database, deps, signal } = given
   const snapshot = deps.catalog.snapshot()
   const condition = lastCondition(sql)
   const whole = condition === undefined ? sql : withoutLast(sql, condition)

@@ -120,14 +120,12 @@ export function depsFor(
   deps: QueryDeps,
   author: Principal | null,
   rights: Rights | null,
-  {
-    visible,
-    jobStore,
-  }: {
+  given: {
     readonly visible: VisibleCatalogs
     readonly jobStore: Pick<JobStore, 'workOf'>
   },
 ): QueryDeps {
+  const { visible, jobStore } = given
   const own = author === null ? deps : { ...deps, author }
   if (rights === null) return own
   return {

@@ -221,11 +221,7 @@ interface Place {
  * @param count most chunks on each side
  */
 async function searchNeighbours(
-  {
-    kb,
-    chunks,
-    count,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly chunks: readonly FoundChunk[]
     readonly count: number
@@ -233,6 +229,7 @@ async function searchNeighbours(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly Neighbourhood[]> {
+  const { kb, chunks, count } = given
   const places = new Set(chunks.flatMap((chunk) => keysAround(chunk, count).all))
   if (places.size === 0) return chunks.map(() => ({ before: [], after: [] }))
   const sql = `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE id IN :ids

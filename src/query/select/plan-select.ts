@@ -70,20 +70,19 @@ export async function planSelect(
   }
 }
 
-interface PlanOptions {
-  readonly parameterNames: readonly string[]
-  /** The depth of nested SELECTs for values. */
-  readonly depth?: number
-  /** The text of the tree; unset: a SELECT built from parts of a checked one. */
-  readonly text?: string
-}
-
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-  { parameterNames, depth = 0, text }: PlanOptions,
+  given: {
+    readonly parameterNames: readonly string[]
+    /** The depth of nested SELECTs for values. */
+    readonly depth?: number
+    /** The text of the tree; unset: a SELECT built from parts of a checked one. */
+    readonly text?: string
+  },
 ): Promise<SelectPlan> {
+  const { parameterNames, depth = 0, text } = given
   const { inputs } = rewriting
   const { edits, isAsWritten } = await checked(tree, rewriting, engine, text === undefined)
   const candidates = await applyEdits(edits, inputs, engine)

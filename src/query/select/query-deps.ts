@@ -171,16 +171,6 @@ export class StageTimer {
 
 export const KNOWN_BYTES_MAX = 16 * 1024 ** 2
 
-/** The cached result for one phrase in one knowledge base. */
-export interface KnownPhrase {
-  readonly holders: Holders
-  /** The state for which the holders were found. */
-  readonly stateNumber: number
-  /** For each text read: a chunk's text never changes under its key. */
-  readonly verdicts: ReadonlyMap<bigint, Verdict>
-  readonly bytes: number
-}
-
 export interface Verdict {
   readonly isHeld: boolean
   readonly charCount: number
@@ -193,7 +183,17 @@ export interface Holders {
 }
 
 /** The phrases that were searched for last. */
-export class KnownPhrases extends LruMap<string, KnownPhrase> {
+export class KnownPhrases extends LruMap<
+  string,
+  {
+    readonly holders: Holders
+    /** The state for which the holders were found. */
+    readonly stateNumber: number
+    /** For each text read: a chunk's text never changes under its key. */
+    readonly verdicts: ReadonlyMap<bigint, Verdict>
+    readonly bytes: number
+  }
+> {
   constructor() {
     super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
   }

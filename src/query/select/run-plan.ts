@@ -17,12 +17,6 @@ const CANDIDATE_ROUNDS_MAX = 6
 /** For a scanning statement whose phrases may be outdated by then. */
 const SCANS_MAX = 6
 
-interface PlanRows {
-  readonly rows: RowStream
-  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
-  readonly isFromMemory: boolean
-}
-
 /**
  * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
  * what was bound and the rows.
@@ -32,7 +26,11 @@ export async function runPlan(
   plan: SelectPlan,
   bound: BoundPlan,
   context: PlanRun,
-): Promise<PlanRows> {
+): Promise<{
+  readonly rows: RowStream
+  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
+  readonly isFromMemory: boolean
+}> {
   const { candidates, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer

@@ -293,12 +293,6 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-interface PlannedSelect {
-  readonly plan: SelectPlan
-  /** The search texts that were taken out of the statement, by the name of their parameter. */
-  readonly texts: ReadonlyMap<string, string>
-}
-
 /** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
@@ -306,7 +300,11 @@ const SHARED_CHARS_MAX = 10_000
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
-): Promise<PlannedSelect> {
+): Promise<{
+  readonly plan: SelectPlan
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   const { isPrinted = false } = request

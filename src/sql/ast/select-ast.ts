@@ -15,16 +15,14 @@ interface RawNumber {
   readonly rawJSON: string
 }
 
-interface LosslessJson {
+// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+const lossless = JSON as unknown as {
   parse(
     text: string,
     reviver: (key: string, value: unknown, context: { source: string }) => unknown,
   ): unknown
   rawJSON(text: string): RawNumber
 }
-
-// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
-const lossless = JSON as unknown as LosslessJson
 
 export function parseTree(text: string): TreeNode {
   // DuckDB writes the constant `1e400` like this, which is not JSON. Within a string the quotes would be escaped.

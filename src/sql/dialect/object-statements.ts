@@ -65,16 +65,16 @@ export type IndexStatement =
       readonly narrowing: Narrowing
     }
 
-export type JobStatement = CreateJob | Dropped<'drop_job'>
-
-interface CreateJob extends Named<'create_job'> {
-  readonly ifNotExists: boolean
-  readonly query: string
-  readonly ifQuery: string | null
-  readonly start: string | null
-  readonly end: string | null
-  readonly every: string | null
-}
+export type JobStatement =
+  | (Named<'create_job'> & {
+      readonly ifNotExists: boolean
+      readonly query: string
+      readonly ifQuery: string | null
+      readonly start: string | null
+      readonly end: string | null
+      readonly every: string | null
+    })
+  | Dropped<'drop_job'>
 
 export type ViewStatement =
   | (Named<'create_view'> & {

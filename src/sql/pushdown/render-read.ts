@@ -19,12 +19,6 @@ import type {
   SourceTotal,
 } from './source-read.ts'
 
-export interface RenderedRead {
-  readonly select: SourceSelect
-  /** Whether exactly the rows come that meet the whole condition, in the requested order, within its LIMIT. */
-  readonly isExact: boolean
-}
-
 /** Whether the source can return exactly the rows that meet the condition, for all values of the parameters. */
 export function isSentWhole({ condition, source }: SourceRead): boolean {
   const rendering: Rendering = { text: new SourceText(source.engine), params: new Map() }
@@ -33,7 +27,14 @@ export function isSentWhole({ condition, source }: SourceRead): boolean {
 }
 
 /** The rows of a read, with its columns under the names that they have there. */
-export function renderRead(read: SourceRead, params: GivenValues): RenderedRead {
+export function renderRead(
+  read: SourceRead,
+  params: GivenValues,
+): {
+  readonly select: SourceSelect
+  /** Whether exactly the rows come that meet the whole condition, in the requested order, within its LIMIT. */
+  readonly isExact: boolean
+} {
   if (read.from.kind === 'native') {
     return { select: { sql: read.from.sql, values: [] }, isExact: false }
   }
@@ -106,18 +107,15 @@ function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): 
   return type?.kind === 'decimal' && kind !== 'count' ? `CAST(${call} AS ${column.type})` : call
 }
 
-/** An answer that is what a source gives, and nothing is left to do here but to stop. */
-export interface RenderedAnswer {
-  readonly select: SourceSelect
-  /** After this many rows; null: at the end. */
-  readonly rowsMax: number | null
-}
-
 /** null: something else is left to do here. */
 export function renderDirect(
   { read, items }: DirectAnswer,
   params: GivenValues,
-): RenderedAnswer | null {
+): {
+  readonly select: SourceSelect
+  /** After this many rows; null: at the end. */
+  readonly rowsMax: number | null
+} | null {
   if (items.length === 0) return null
   const { limit = null, offset = null } = read.slice ?? {}
   if (offset !== null && rowCount(offset, params) !== 0) return null

@@ -32,17 +32,14 @@ export function hasTwins(columns: readonly SourceColumn[]): boolean {
  */
 export function readsWholeRows(
   select: TreeNode,
-  {
-    ref,
-    alias,
-    columns,
-  }: {
+  given: {
     readonly ref: TreeNode
     readonly alias: string
     readonly columns: readonly SourceColumn[]
   },
   shown = true,
 ): boolean {
+  const { ref, alias, columns } = given
   if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
     return true
   }
@@ -154,16 +151,17 @@ function conditionsWithin(
   return right === null ? null : conditionsWithin(source.right, ref, right)
 }
 
-interface Sides {
-  /** null: not even the rows that meet nothing may be left out. */
-  readonly left: readonly TreeNode[] | null
-  readonly right: readonly TreeNode[] | null
-}
-
 /**
  * A side whose rows can become NULLs is not narrowed by conditions outside the join: `IS NULL` may be the point.
  */
-function sides(join: TreeNode, known: readonly TreeNode[]): Sides {
+function sides(
+  join: TreeNode,
+  known: readonly TreeNode[],
+): {
+  /** null: not even the rows that meet nothing may be left out. */
+  readonly left: readonly TreeNode[] | null
+  readonly right: readonly TreeNode[] | null
+} {
   const own = conjunctsOf(join.condition)
   if (join.ref_type === 'POSITIONAL') return { left: null, right: null }
   if (join.ref_type === 'ASOF') {

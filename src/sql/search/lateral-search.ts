@@ -172,14 +172,18 @@ export function valuesSelect(
 
 const VALUE_COLUMN = 'value'
 
-interface Frame {
-  readonly frame: Surroundings
-  /** The SELECTs between the frame and the expression: a source that holds one of them is left out. */
-  readonly inside: readonly TreeNode[]
-}
-
 /** The innermost SELECT that can give the expression's columns. */
-function frameOf(expression: TreeNode, target: string, around: Surroundings): Frame | undefined {
+function frameOf(
+  expression: TreeNode,
+  target: string,
+  around: Surroundings,
+):
+  | {
+      readonly frame: Surroundings
+      /** The SELECTs between the frame and the expression: a source that holds one of them is left out. */
+      readonly inside: readonly TreeNode[]
+    }
+  | undefined {
   const qualifiers = [...walk(expression)].filter(isColumn).map((column) => {
     return columnNames(column).at(-2)?.toLowerCase()
   })

@@ -26,18 +26,19 @@ import {
   type SearchSource,
 } from './search-options.ts'
 
-/** The members of a WHERE's AND, in two parts. */
-interface SplitConditions {
+/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
+function splitConditions(
+  where: TreeValue,
+  alias: string,
+  kb: KnowledgeBase,
+): {
   /**
    * The conditions on the chunks' columns only, as one; none is volatile, since it is checked again with the others. null:
    * none.
    */
   readonly own: TreeNode | null
   readonly others: readonly TreeNode[]
-}
-
-/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
-function splitConditions(where: TreeValue, alias: string, kb: KnowledgeBase): SplitConditions {
+} {
   const names = chunkColumnNames(kb)
   const isOwn = (node: TreeNode) => {
     return names.has(ownColumnName(node, { alias, isOnly: true }) ?? '')

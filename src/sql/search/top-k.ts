@@ -27,13 +27,7 @@ export const PLAIN_SEARCH_ROWS = 10
  */
 export function orderByDistance(
   select: TreeNode,
-  {
-    alias,
-    place,
-    isAlone,
-    isSearched,
-    isHybrid,
-  }: {
+  given: {
     readonly alias: string
     readonly place: SelectPlace
     /** The knowledge base is the only thing in the FROM. */
@@ -43,6 +37,7 @@ export function orderByDistance(
     readonly isHybrid: boolean
   },
 ): void {
+  const { alias, place, isAlone, isSearched, isHybrid } = given
   if (isCombining(select)) return
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)

@@ -46,19 +46,20 @@ export interface ChunkSubqueryShape {
   readonly rerankingIndex?: number | null
 }
 
-export interface ChunkSubquery {
-  /** A SELECT of the six columns, then the hidden ones. */
-  readonly sql: string
-  /** Columns that `*` must not show. */
-  readonly hiddenColumns: readonly string[]
-}
-
 /**
  * A knowledge base as a relation: the six columns of docs/contract.md 4.4 and, hidden from `*`, `content` and the metadata
  * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
  * `nearestWhere` finds: only this many wide rows are then read.
  */
-export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
+export function chunkSubqueryOf(
+  kb: KnowledgeBase,
+  shape: ChunkSubqueryShape,
+): {
+  /** A SELECT of the six columns, then the hidden ones. */
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+} {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
   const exclusions = shape.search.exclusions
   if (lateralRankingOf(shape.search) !== null) {

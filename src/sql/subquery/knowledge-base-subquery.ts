@@ -55,19 +55,19 @@ export interface CandidateEdit {
   /** How many of the nearest chunks the statement needs. */
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
-  readonly prefilter: PrefilterEdit | null
+  readonly prefilter:
+    | (TreeEdit & {
+        /** False where its conditions read the clock. */
+        readonly isCacheable: boolean
+        /** See `PrefilterSql`. */
+        readonly condition: ColumnCondition | null
+      })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
   /** Set where the answer is rows of these chunks and nothing else. */
   readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
-}
-
-export interface PrefilterEdit extends TreeEdit {
-  /** False where its conditions read the clock. */
-  readonly isCacheable: boolean
-  /** See `PrefilterSql`. */
-  readonly condition: ColumnCondition | null
 }
 
 /** How a hybrid search fuses its candidates. */

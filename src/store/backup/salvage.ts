@@ -16,14 +16,6 @@ export interface SalvagedTable {
   readonly lostRows: number | null
 }
 
-export interface SalvageReport {
-  /** False where the log could not be read: what it held is lost. */
-  readonly withLog: boolean
-  /** Why the log or a table could not be read. */
-  readonly damage: readonly string[]
-  readonly tables: readonly SalvagedTable[]
-}
-
 /** A reading process may crash this often at one table. */
 const CRASHES_MAX = 50
 
@@ -36,7 +28,13 @@ export async function salvage(
   folder: string,
   target: string,
   say: (line: string) => void,
-): Promise<SalvageReport> {
+): Promise<{
+  /** False where the log could not be read: what it held is lost. */
+  readonly withLog: boolean
+  /** Why the log or a table could not be read. */
+  readonly damage: readonly string[]
+  readonly tables: readonly SalvagedTable[]
+}> {
   await prepareTarget(target)
   const scratch = join(target, '.scratch')
   await mkdir(scratch, { mode: 0o700 })

@@ -29,13 +29,7 @@ const SLICE_MS = 4
  * @param batches made from the table's number of columns if they depend on it
  */
 export async function appendColumns(
-  {
-    connection,
-    catalog,
-    schema,
-    table,
-    batchesPerFlush = 1,
-  }: {
+  given: {
     readonly connection: DuckDBConnection
     readonly catalog?: 'temp'
     readonly schema: string
@@ -44,6 +38,7 @@ export async function appendColumns(
   },
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
+  const { connection, catalog, schema, table, batchesPerFlush = 1 } = given
   const appender = await connection.createAppender(table, schema, catalog)
   const { columnCount } = appender
   const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))

@@ -43,10 +43,6 @@ export interface DatabaseOptions {
   readonly onFatal?: (error: AppError) => void
 }
 
-interface OpenedDatabase extends DatabaseOptions {
-  readonly exportsDirectory: string
-}
-
 /**
  * The one DuckDB instance over the file. A second one on the same file would diverge silently, and
  * reading the file by other means would drop its lock, so nothing else touches it. Main thread
@@ -72,7 +68,10 @@ export class Database {
   #mark: LogMark | null = null
   #checkSpace: (wantedBytes?: number) => void = () => {}
 
-  private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
+  private constructor(
+    instance: DuckDBInstance,
+    options: DatabaseOptions & { readonly exportsDirectory: string },
+  ) {
     this.#instance = instance
     this.#directory = options.directory
     this.#note = options.note

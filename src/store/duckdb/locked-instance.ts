@@ -21,16 +21,6 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
-export interface InstanceOptions {
-  /** The folder of the database file; null: in memory. */
-  readonly directory: string | null
-  /** The only place where it may write files. */
-  readonly exportsDirectory: string
-  readonly memoryLimit: string
-  readonly threads: number
-  readonly spillLimit: string
-}
-
 /** How SQL calls it: not as a schema. */
 const DATABASE_NAME = 'eider-data'
 
@@ -58,8 +48,17 @@ const WRONG_OPTIMIZERS = [
  */
 export async function lockedInstance(
   path: string,
-  { exportsDirectory, ...options }: InstanceOptions,
+  given: {
+    /** The folder of the database file; null: in memory. */
+    readonly directory: string | null
+    /** The only place where it may write files. */
+    readonly exportsDirectory: string
+    readonly memoryLimit: string
+    readonly threads: number
+    readonly spillLimit: string
+  },
 ): Promise<DuckDBInstance> {
+  const { exportsDirectory, ...options } = given
   const instance = await DuckDBInstance.create(':memory:', {
     // Compressed vectors make a scan three times slower. It is read at each checkpoint.
     force_compression: 'uncompressed',
@@ -119,13 +118,11 @@ export async function connectTo(
 }
 
 /** Where DuckDB may write what an answer is read from. */
-export function exportsDirectoryOf({
-  directory,
-  note,
-}: {
+export function exportsDirectoryOf(given: {
   readonly directory: string | null
   readonly note: LockNote
 }): string {
+  const { directory, note } = given
   return directory === null
     ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
     : join(directory, 'exports')

@@ -39,21 +39,20 @@ interface LineFormat extends CellFormat {
 
 export type TextEncoding = 'copy' | 'csv' | 'ndjson'
 
-interface TextRows {
-  readonly names: readonly string[]
-  readonly types: readonly DuckDBType[]
-  readonly isExact: boolean
-}
-
 /** Pieces of one body; a failure replaces its end. */
 export async function* textPieces(
   encoding: TextEncoding,
-  { names, types, isExact }: TextRows,
+  given: {
+    readonly names: readonly string[]
+    readonly types: readonly DuckDBType[]
+    readonly isExact: boolean
+  },
   {
     source,
     first,
   }: { readonly source: Pick<ChunkSource, 'next'>; readonly first: DuckDBDataChunk | null },
 ): AsyncGenerator<Uint8Array, void, void> {
+  const { names, types, isExact } = given
   const lines = FORMATS[encoding](names)
   const format = { ...lines, isExact }
   const writer = new LineWriter(types, format)

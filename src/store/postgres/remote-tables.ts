@@ -12,15 +12,13 @@ const PGVECTOR_MIN = '0.8.0'
 /** PostgreSQL cuts longer names. */
 const TABLE_CHARS_MAX = 50
 
-export interface RemoteTables {
+export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   readonly chunks: string
   /** `term, chunk_count`: how many chunks have a term. */
   readonly terms: string
   /** `chunk_key, revision`: what the last writes have removed. */
   readonly removed: string
-}
-
-export function remoteTables({ table }: Pick<StoragePlace, 'table'>): RemoteTables {
+} {
   const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
   return { chunks: named(''), terms: named(':terms'), removed: named(':removed') }
 }

@@ -23,11 +23,6 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-interface WarnedRows extends Rows {
-  /** Parts that did not run as asked, such as a failed reranking model. */
-  readonly warnings: readonly string[]
-}
-
 /** A failed statement. The message starts with `line 1, column 8: ` if the place is known. */
 export class SqlError extends ApiError {}
 
@@ -35,13 +30,12 @@ export class SqlError extends ApiError {}
  * All rows of a statement, for short answers; empty for one that has none.
  * @throws SqlError, ApiError
  */
-export async function runSql({
-  sql,
-  project,
-  params,
-  session,
-  signal,
-}: Statement): Promise<WarnedRows> {
+export async function runSql({ sql, project, params, session, signal }: Statement): Promise<
+  Rows & {
+    /** Parts that did not run as asked, such as a failed reranking model. */
+    readonly warnings: readonly string[]
+  }
+> {
   const json = { query: sql, context: { db: project }, params }
   const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
     method: 'POST',

@@ -25,13 +25,11 @@ export function Button({ look = '', icon, label, type = 'button', ...others }: B
 const SHOWN_MS = 1500
 
 /** Copies a text, and says so. */
-export function CopyButton({
-  text,
-  label = 'Copy',
-}: {
+export function CopyButton(props: {
   readonly text: string | (() => string)
   readonly label?: string
 }) {
+  const { text, label = 'Copy' } = props
   const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no')
   const copy = async () => {
     try {

@@ -176,15 +176,14 @@ export function LeftOut({ job }: { readonly job: Job }) {
   )
 }
 
-interface WatchedJob {
+/** The current state of a job; after a retry, `watchAgain` follows it again. */
+function useJob(props: {
   readonly id: number
   readonly known: Job | undefined
   readonly onOver: ((job: Job) => void) | undefined
   readonly isWatched: boolean
-}
-
-/** The current state of a job; after a retry, `watchAgain` follows it again. */
-function useJob({ id, known, onOver, isWatched }: WatchedJob) {
+}) {
+  const { id, known, onOver, isWatched } = props
   const [job, setJob] = useState(known)
   const [failure, setFailure] = useState<Error>()
   const [turn, setTurn] = useState(0)

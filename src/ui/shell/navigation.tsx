@@ -55,12 +55,8 @@ export function Navigation() {
   )
 }
 
-interface ProjectEntriesProps {
-  readonly project: ProjectContents
-  readonly typed: string
-}
-
-function ProjectEntries({ project, typed }: ProjectEntriesProps) {
+function ProjectEntries(props: { readonly project: ProjectContents; readonly typed: string }) {
+  const { project, typed } = props
   const { name } = project
   const entries = [
     ...project.knowledgeBases.map((one) => {

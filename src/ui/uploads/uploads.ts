@@ -39,15 +39,13 @@ export interface Upload extends NamedFile {
   readonly storedAs: readonly string[]
   readonly failure?: Error
   /** Set for a file of a ZIP whose other files have arrived. */
-  readonly partOf?: ZipPart
-}
-
-interface ZipPart {
-  /** The upload of the ZIP, and its name. */
-  readonly id: number
-  readonly zipName: string
-  /** Its own name, as it is stored. */
-  readonly name: string
+  readonly partOf?: {
+    /** The upload of the ZIP, and its name. */
+    readonly id: number
+    readonly zipName: string
+    /** Its own name, as it is stored. */
+    readonly name: string
+  }
 }
 
 /** The files of one knowledge base, since the first of those that are still on their way. */

@@ -58,16 +58,6 @@ export function relevancePrompt(question: string, passage: string): EvaluationPr
   }
 }
 
-/** An answer, and what is known of the right one. */
-export interface JudgedAnswer {
-  readonly question: string
-  readonly answer: string
-  /** Any of them is right; empty: the right answer is that the data has none; null: unknown. */
-  readonly accepted: readonly string[] | null
-  /** The quotes that the answer cites. */
-  readonly quotes: readonly string[]
-}
-
 /** A model's judgment of an answer. */
 export interface AnswerJudgment {
   /** In [0, 1]. */
@@ -90,7 +80,14 @@ const ANSWER_TASK = [
 ].join('\n')
 
 /** Asks whether an answer is right. */
-export function answerPrompt(judged: JudgedAnswer): EvaluationPrompt<AnswerJudgment> {
+export function answerPrompt(judged: {
+  readonly question: string
+  readonly answer: string
+  /** Any of them is right; empty: the right answer is that the data has none; null: unknown. */
+  readonly accepted: readonly string[] | null
+  /** The quotes that the answer cites. */
+  readonly quotes: readonly string[]
+}): EvaluationPrompt<AnswerJudgment> {
   const { question, answer, accepted, quotes } = judged
   const data = {
     question: promptText(question),

@@ -212,13 +212,16 @@ function numberPlaces(values: readonly (number | null)[], isShared: boolean): Pl
   return { x, of, left: without === 0 ? '' : `${without} rows have no value on the X axis.` }
 }
 
-interface OneSeries {
-  readonly label: string
-  readonly column: number
-  readonly isOwn?: (row: readonly Cell[]) => boolean
-}
-
-function valuesOf(rows: Rows, { x, of }: Places, { label, column, isOwn }: OneSeries) {
+function valuesOf(
+  rows: Rows,
+  { x, of }: Places,
+  props: {
+    readonly label: string
+    readonly column: number
+    readonly isOwn?: (row: readonly Cell[]) => boolean
+  },
+) {
+  const { label, column, isOwn } = props
   const values = new Array<number | null>(x.length).fill(null)
   let added = 0
   for (const [index, row] of rows.entries()) {

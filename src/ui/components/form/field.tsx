@@ -14,18 +14,16 @@ interface FieldWords {
   readonly error?: string | undefined
 }
 
-/** Ties a control to its words. */
-interface FieldControl {
-  readonly id: string
-  readonly 'aria-describedby': string
-  readonly 'aria-invalid': boolean
-}
-
-interface FieldProps extends FieldWords {
-  readonly children: (control: FieldControl) => ComponentChildren
-}
-
-export function Field({ label, hint, error, children }: FieldProps) {
+export function Field(
+  props: FieldWords & {
+    readonly children: (control: {
+      readonly id: string
+      readonly 'aria-describedby': string
+      readonly 'aria-invalid': boolean
+    }) => ComponentChildren
+  },
+) {
+  const { label, hint, error, children } = props
   const id = useId()
   const about = `${id}-about`
   return (

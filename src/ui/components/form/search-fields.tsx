@@ -4,16 +4,15 @@ import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
 import { SelectField, TextField } from './field.tsx'
 
-interface WeightFieldProps {
-  /** 0: keywords only, 1: meaning only; null: automatic. */
-  readonly alpha: number | null
-  readonly onChange: (alpha: number | null) => void
-}
-
 const SHOWN_FOR_AUTOMATIC = 0.5
 
 /** How much meaning counts against keywords in a hybrid search. */
-export function WeightField({ alpha, onChange }: WeightFieldProps) {
+export function WeightField(props: {
+  /** 0: keywords only, 1: meaning only; null: automatic. */
+  readonly alpha: number | null
+  readonly onChange: (alpha: number | null) => void
+}) {
+  const { alpha, onChange } = props
   return (
     <TextField
       label={`Semantic weight: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
@@ -32,13 +31,6 @@ export function WeightField({ alpha, onChange }: WeightFieldProps) {
       onText={(text) => onChange(Number(text))}
     />
   )
-}
-
-interface FusionFieldProps {
-  readonly fusion: string | null
-  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
-  readonly otherwise?: string
-  readonly onChoose: (fusion: Fusion | null) => void
 }
 
 export const FUSION_CHOICES = [
@@ -69,7 +61,13 @@ export function ModeField({ mode, onChoose }: ModeFieldProps) {
 }
 
 /** How the semantic and the keyword ranking become one. */
-export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {
+export function FusionField(props: {
+  readonly fusion: string | null
+  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
+  readonly otherwise?: string
+  readonly onChoose: (fusion: Fusion | null) => void
+}) {
+  const { fusion, otherwise, onChoose } = props
   return (
     <SelectField
       label="Combine rankings by"

@@ -75,13 +75,14 @@ async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSi
   return { items: found.slice(0, SHOWN_MAX) }
 }
 
-interface InsertJobsProps extends KnowledgeBaseName {
-  /** Id of a job that has just started; 0: none. */
-  readonly newest: number
-}
-
 /** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
-function InsertJobs({ project, name, newest }: InsertJobsProps) {
+function InsertJobs(
+  props: KnowledgeBaseName & {
+    /** Id of a job that has just started; 0: none. */
+    readonly newest: number
+  },
+) {
+  const { project, name, newest } = props
   const { data, failure, reload } = useResource(
     (signal) => lastInserts({ project, name }, signal),
     [project, name],

@@ -97,13 +97,9 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
 
 const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
 
-interface OfAllProps {
-  readonly going: readonly Upload[]
-  readonly failed: readonly Upload[]
-}
-
 /** What can be done with many at once. */
-function OfAll({ going, failed }: OfAllProps) {
+function OfAll(props: { readonly going: readonly Upload[]; readonly failed: readonly Upload[] }) {
+  const { going, failed } = props
   const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
   const actions = [
     ['Replace all', failed.filter(isNameTaken), replaceUpload],

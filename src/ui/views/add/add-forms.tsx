@@ -218,13 +218,12 @@ const NOT_A_SELECT = new ApiError({
   message: 'Only the rows of a SELECT can be added. It has not been run',
 })
 
-interface ColumnsProps {
+function Columns(props: {
   readonly knowledgeBase:
     | { readonly id_column: string; readonly content_columns: readonly string[] }
     | undefined
-}
-
-function Columns({ knowledgeBase }: ColumnsProps) {
+}) {
+  const { knowledgeBase } = props
   if (knowledgeBase === undefined) return <>&nbsp;</>
   const { id_column: id, content_columns: content } = knowledgeBase
   return (

@@ -55,13 +55,12 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   )
 }
 
-interface SourceEntryProps {
+function SourceEntry(props: {
   readonly source: Source
   readonly onBegun: (job: Job) => void
   readonly onRemoved: () => void
-}
-
-function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
+}) {
+  const { source, onBegun, onRemoved } = props
   const { act, failure: refusal } = useAction()
   const run = async () => {
     await act(async () => {

@@ -114,13 +114,11 @@ function Summary({ trace }: { readonly trace: Trace }) {
   )
 }
 
-function Detail({
-  call: { step, turn },
-  project,
-}: {
-  readonly call: Call
-  readonly project: string
-}) {
+function Detail(props: { readonly call: Call; readonly project: string }) {
+  const {
+    call: { step, turn },
+    project,
+  } = props
   if (step !== undefined) {
     return (
       <div class="stack">

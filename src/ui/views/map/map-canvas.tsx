@@ -168,15 +168,14 @@ function watched(element: HTMLElement, painter: MapPainter): () => void {
   }
 }
 
-interface MapZoomProps {
-  readonly painter: RefObject<MapPainter | undefined>
-  readonly onSelect: (view: Viewport) => void
-}
-
 const FACTOR = 1.5
 
 /** The buttons of a map: nearer, farther, all of it, and its visible part as a selection. */
-function MapZoom({ painter, onSelect }: MapZoomProps) {
+function MapZoom(props: {
+  readonly painter: RefObject<MapPainter | undefined>
+  readonly onSelect: (view: Viewport) => void
+}) {
+  const { painter, onSelect } = props
   const look = (next: (view: Viewport) => Viewport) => {
     painter.current?.look(next(painter.current.view))
   }

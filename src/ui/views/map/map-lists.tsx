@@ -16,15 +16,15 @@ import {
   placeOfRegion,
 } from './point-colours.ts'
 
-interface MapColouringProps extends KnowledgeBaseName {
-  /** Empty: none. */
-  readonly column: string
-  readonly searched: string
-  /** The part of the state that is in the address. */
-  readonly onColour: (by: Readonly<Record<string, string>>) => void
-}
-
-export function MapColouring(props: MapColouringProps) {
+export function MapColouring(
+  props: KnowledgeBaseName & {
+    /** Empty: none. */
+    readonly column: string
+    readonly searched: string
+    /** The part of the state that is in the address. */
+    readonly onColour: (by: Readonly<Record<string, string>>) => void
+  },
+) {
   const { project, name, column, searched, onColour } = props
   const [text, setText] = useState(searched)
   // Back and Forward change it too.
@@ -80,15 +80,14 @@ export function MapColouring(props: MapColouringProps) {
   )
 }
 
-interface MapLegendProps {
+/** Legend of the colours: each entry selects its points. */
+export function MapLegend(props: {
   readonly legend: readonly LegendEntry[]
   /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
-}
-
-/** Legend of the colours: each entry selects its points. */
-export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
+}) {
+  const { legend, selected, onSelect } = props
   return (
     <section class="panel stack" aria-label="Colours of the points">
       <h2>Colours</h2>
@@ -135,12 +134,12 @@ export function MapRegionsList(props: MapRegionsListProps) {
   )
 }
 
-interface PartsProps extends MapRegionsListProps {
-  /** Index of the region; null: of the map. */
-  readonly of: number | null
-}
-
-function Parts(props: PartsProps) {
+function Parts(
+  props: MapRegionsListProps & {
+    /** Index of the region; null: of the map. */
+    readonly of: number | null
+  },
+) {
   const { of, regions, version, isLegend, selected, onSelect } = props
   const parts = regions
     .map((region, index) => ({ region, index }))

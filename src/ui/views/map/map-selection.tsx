@@ -8,19 +8,18 @@ import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
-interface MapSelectionProps {
+const SHOWN_MAX = 100
+/** Servers between a browser and this one refuse longer addresses. */
+const ADDRESS_CHARS_MAX = 7000
+
+export function MapSelection(props: {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
   /** The text that colours the map; it is searched for in the selection. */
   readonly searched: string
   readonly onClear: () => void
-}
-
-const SHOWN_MAX = 100
-/** Servers between a browser and this one refuse longer addresses. */
-const ADDRESS_CHARS_MAX = 7000
-
-export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
+}) {
+  const { address, chosen, searched, onClear } = props
   const { project, name } = address
   const hasTitles = knownOf('knowledgeBases', address)?.metadata_types.title === 'VARCHAR'
   const { data, failure, reload } = useResource(

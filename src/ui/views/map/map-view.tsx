@@ -63,12 +63,12 @@ const STAGES = {
   labels: 'Naming the regions',
 } as const
 
-interface MapStateProps extends KnowledgeBaseName {
-  readonly data: MapRecord
-  readonly onRetry: () => void
-}
-
-function MapState({ data, project, name, onRetry }: MapStateProps) {
+function MapState({
+  data,
+  project,
+  name,
+  onRetry,
+}: KnowledgeBaseName & { readonly data: MapRecord; readonly onRetry: () => void }) {
   if (data.state === 'empty') {
     return (
       <EmptyState icon="map" title="There is nothing to map yet">

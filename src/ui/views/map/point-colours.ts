@@ -175,11 +175,6 @@ function shownNumber(value: number): string {
   return isPlain ? NUMBER.format(value) : value.toExponential(2)
 }
 
-interface ColourSource {
-  readonly column: string | undefined
-  readonly query: string | undefined
-}
-
 interface Colours {
   /** Undefined: regions colour them, or it is still read. */
   readonly data: Coloured | undefined
@@ -195,7 +190,10 @@ const BEST = 10
 const NONE: readonly number[] = []
 
 /** The colours of the points, from a column or a query: read again when one of them changes. */
-export function useColours(address: MapAddress, { column, query }: ColourSource): Colours {
+export function useColours(
+  address: MapAddress,
+  { column, query }: { readonly column: string | undefined; readonly query: string | undefined },
+): Colours {
   const { data, failure, reload } = useResource(
     async (signal) => {
       if (query) return readValues(address, { query }, signal)

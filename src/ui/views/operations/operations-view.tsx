@@ -154,12 +154,8 @@ function NothingRuns() {
   )
 }
 
-interface RunningRowProps {
-  readonly running: RunningRequest
-  readonly onCancelled: () => void
-}
-
-function RunningRow({ running, onCancelled }: RunningRowProps) {
+function RunningRow(props: { readonly running: RunningRequest; readonly onCancelled: () => void }) {
+  const { running, onCancelled } = props
   const { method, path: address, statement, ms, principal } = running
   const cancel = async () => {
     try {

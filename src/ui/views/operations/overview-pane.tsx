@@ -80,14 +80,13 @@ async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
 
 type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
 
-interface PanelProps {
+function Panel(props: {
   readonly title: string
   readonly facts: Facts
   readonly trouble?: string | undefined
   readonly children?: ComponentChildren
-}
-
-function Panel({ title, facts, trouble, children }: PanelProps) {
+}) {
+  const { title, facts, trouble, children } = props
   return (
     <Section title={title} class="panel stack">
       {trouble !== undefined && (

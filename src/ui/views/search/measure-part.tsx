@@ -152,14 +152,13 @@ function useEvaluation(place: KnowledgeBaseName, { settings, k }: MeasureSetting
   }
 }
 
-interface SettingFieldsProps {
+function SettingFields(props: {
   readonly name: string
   readonly place: KnowledgeBaseName
   readonly setting: EvaluationSetting
   readonly onChange: (setting: EvaluationSetting) => void
-}
-
-function SettingFields({ name, place, setting, onChange }: SettingFieldsProps) {
+}) {
+  const { name, place, setting, onChange } = props
   const { knowledgeBase, mode, alpha, fusion, reranks } = setting
   const change = (part: Partial<EvaluationSetting>) => onChange({ ...setting, ...part })
   const all = knownProject(place.project)?.knowledgeBases ?? []

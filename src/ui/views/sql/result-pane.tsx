@@ -157,15 +157,14 @@ function indexed(names: readonly string[]): readonly (readonly string[])[] {
   return names.map((name, index) => [String(index), name])
 }
 
-interface ChoiceProps {
+function Choice(props: {
   readonly label: string
   readonly value: string
   /** Each alone, or with its words. */
   readonly options: readonly (string | readonly string[])[]
   readonly onChoose: (value: string) => void
-}
-
-function Choice({ label, value, options, onChoose }: ChoiceProps) {
+}) {
+  const { label, value, options, onChoose } = props
   return (
     <label class="row small">
       {label}

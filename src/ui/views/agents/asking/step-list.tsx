@@ -129,13 +129,8 @@ export function gistOf(input: string): string {
 }
 
 /** SQL as it is to be read, with the way into the editor. */
-export function ToolInput({
-  input,
-  project,
-}: {
-  readonly input: string
-  readonly project: string
-}) {
+export function ToolInput(props: { readonly input: string; readonly project: string }) {
+  const { input, project } = props
   const sql = sqlOf(input)
   if (sql === undefined) return <Long label="Input" text={input} />
   const address = `/sql?${new URLSearchParams({ q: sql, project })}`

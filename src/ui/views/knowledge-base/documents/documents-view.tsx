@@ -161,16 +161,15 @@ function wordsOfPlace(page: number, rows: number, total: number | null): string 
   return total === null ? `${place}, best matches first` : `${place} of ${shownCount(total)}`
 }
 
-interface ExportLinksProps {
-  readonly of: KnowledgeBaseName
-  readonly filters: Filters
-  readonly types: ColumnTypes
-}
-
 /** Proxies and servers accept addresses up to about this length. */
 const ADDRESS_CHARS_MAX = 4000
 
-function ExportLinks({ of, filters, types }: ExportLinksProps) {
+function ExportLinks(props: {
+  readonly of: KnowledgeBaseName
+  readonly filters: Filters
+  readonly types: ColumnTypes
+}) {
+  const { of, filters, types } = props
   const statement = statementOf(of, filters, types)
   return (
     <>
@@ -257,13 +256,12 @@ function Pages({ here, shown, next, total }: PagesProps) {
   )
 }
 
-interface ListSearchProps {
+/** The list's state and the search words. */
+function ListSearch(props: {
   readonly shown: ListAddress
   readonly onShow: (change: Partial<ListAddress>) => void
-}
-
-/** The list's state and the search words. */
-function ListSearch({ shown, onShow }: ListSearchProps) {
+}) {
+  const { shown, onShow } = props
   const [words, setWords] = useState(shown.words)
   useLayoutEffect(() => setWords(shown.words), [shown.words])
   const box = useRef<HTMLInputElement>(null)

@@ -21,14 +21,13 @@ import { shownCount } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
 
-interface FacetPanelProps {
+export function FacetPanel(props: {
   readonly of: KnowledgeBaseName
   readonly types: ColumnTypes
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-}
-
-export function FacetPanel({ of, types, filters, onFilters }: FacetPanelProps) {
+}) {
+  const { of, types, filters, onFilters } = props
   const columns = Object.keys(types)
   if (columns.length === 0) return null
   return (

@@ -90,12 +90,13 @@ export function IndexSettings({ of, chunks, onSaved }: SectionProps) {
 
 type Indexes = Awaited<ReturnType<typeof readIndexes>>
 
-interface IndexFormProps extends Pick<SectionProps, 'of' | 'chunks' | 'onSaved'> {
-  readonly now: NonNullable<Indexes['now']>
-  readonly possible: Indexes['possible']
-}
-
-function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
+function IndexForm(
+  props: Pick<SectionProps, 'of' | 'chunks' | 'onSaved'> & {
+    readonly now: NonNullable<Indexes['now']>
+    readonly possible: Indexes['possible']
+  },
+) {
+  const { of, chunks, now, possible, onSaved } = props
   const stored: Values = { type: TYPES.find(([one]) => one === now.type)?.[0] ?? 'auto' }
   const [values, setValues] = useState(stored)
   const { type = 'auto' } = values

@@ -87,13 +87,8 @@ export function SettingsSection(props: SettingsSectionProps) {
   )
 }
 
-export function Costs({
-  lines,
-  label,
-}: {
-  readonly lines: readonly string[]
-  readonly label: string
-}) {
+export function Costs(props: { readonly lines: readonly string[]; readonly label: string }) {
+  const { lines, label } = props
   if (lines.length === 0) return null
   return (
     <div class="kb-costs small" role="note" aria-label={label}>
@@ -132,13 +127,12 @@ function wordsOfChange({ field, before, after }: Change): string {
   return `${field.label}: ${words(before)} → ${words(after)}`
 }
 
-interface SettingInputProps {
+function SettingInput(props: {
   readonly field: SettingField
   readonly value: string
   readonly onChange: (value: string) => void
-}
-
-function SettingInput({ field, value, onChange }: SettingInputProps) {
+}) {
+  const { field, value, onChange } = props
   const { label, kind = 'text', options, hint, error, placeholder = '' } = field
   if (options !== undefined) {
     return <SelectField {...{ label, hint, error, value, options }} onChoose={onChange} />
