@@ -1,59 +1,30 @@
 import { AppError } from '../errors.ts'
 import { nameKey } from './identifier.ts'
 
-/** The content of each format: rows, or texts. */
-const FORMAT_CONTENT = {
-  csv: 'rows',
-  json: 'rows',
-  jsonl: 'rows',
-  parquet: 'rows',
-  xlsx: 'rows',
-  ods: 'rows',
-  /** A ZIP of other files, each stored separately. */
-  zip: 'files',
-  /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
-  table: 'rows',
-  pdf: 'text',
-  docx: 'text',
-  pptx: 'text',
-  odt: 'text',
-  odp: 'text',
-  rtf: 'text',
-  epub: 'text',
-  html: 'text',
-  markdown: 'text',
-  asciidoc: 'text',
-  rst: 'text',
-  org: 'text',
-  latex: 'text',
-  eml: 'text',
-  mbox: 'text',
-  ipynb: 'text',
-  code: 'text',
-  subtitles: 'text',
-  image: 'text',
-  xml: 'text',
-  text: 'text',
-} as const
+const ROW_FORMATS = ['csv', 'json', 'jsonl', 'parquet', 'xlsx', 'ods'] as const
+/** Formats that hold texts: one, or one for each message. */
+const DOCUMENT_FORMATS = [
+  ...(['pdf', 'docx', 'pptx', 'odt', 'odp', 'rtf', 'epub', 'html', 'markdown'] as const),
+  ...(['asciidoc', 'rst', 'org', 'latex', 'eml', 'mbox', 'ipynb', 'code', 'subtitles'] as const),
+  ...(['image', 'xml', 'text'] as const),
+] as const
 
-export type FileFormat = keyof typeof FORMAT_CONTENT
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number]
+
+/**
+ * `zip`: a ZIP of other files, each stored separately. `table`: made by `CREATE TABLE files.<name> AS …`, not uploaded.
+ */
+export type FileFormat = (typeof ROW_FORMATS)[number] | 'zip' | 'table' | DocumentFormat
 
 /** The formats that a sender may name. */
-export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => {
-  return name !== 'table' && name !== 'zip'
-})
+export const FORMAT_NAMES: readonly FileFormat[] = [...ROW_FORMATS, ...DOCUMENT_FORMATS]
 
 export function isFileFormat(name: string): name is FileFormat {
-  return Object.hasOwn(FORMAT_CONTENT, name)
+  return name === 'zip' || name === 'table' || FORMAT_NAMES.some((known) => known === name)
 }
 
-/** Formats that hold texts: one, or one for each message. */
-export type DocumentFormat = {
-  [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never
-}[FileFormat]
-
 export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
-  return FORMAT_CONTENT[format] === 'text'
+  return DOCUMENT_FORMATS.some((known) => known === format)
 }
 
 /** The detected format, as `GET /api/files/{name}` shows it, with known facts only. */
