@@ -346,7 +346,8 @@ export function withoutCopy({
 }: KnowledgeBase): AppError {
   const why = `it needs all rows of ${name}, which this server has no copy of`
   const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
-  const how = `search with a LIMIT, or attach it once more with a copy: storage = ${storage}`
+  const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
+  const how = `search with a LIMIT, or make a copy under another name: ${attach}`
   return new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 

@@ -237,38 +237,26 @@ export function columnNode(...names: string[]): TreeNode {
   return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', ...NO_LOCATION, column_names: names }
 }
 
-export function integerNode(value: number): TreeNode {
+function constantNode(typeId: string, value: TreeValue): TreeNode {
   return {
     class: 'CONSTANT',
     type: 'VALUE_CONSTANT',
     alias: '',
     ...NO_LOCATION,
-    value: {
-      type: { id: 'BIGINT', type_info: null },
-      is_null: false,
-      value: lossless.rawJSON(String(value)),
-    },
+    value: { type: { id: typeId, type_info: null }, is_null: false, value },
   }
+}
+
+export function integerNode(value: number): TreeNode {
+  return constantNode('BIGINT', lossless.rawJSON(String(value)))
 }
 
 export function textNode(value: string): TreeNode {
-  return {
-    class: 'CONSTANT',
-    type: 'VALUE_CONSTANT',
-    alias: '',
-    ...NO_LOCATION,
-    value: { type: { id: 'VARCHAR', type_info: null }, is_null: false, value },
-  }
+  return constantNode('VARCHAR', value)
 }
 
 export function truthNode(value: boolean): TreeNode {
-  return {
-    class: 'CONSTANT',
-    type: 'VALUE_CONSTANT',
-    alias: '',
-    ...NO_LOCATION,
-    value: { type: { id: 'BOOLEAN', type_info: null }, is_null: false, value },
-  }
+  return constantNode('BOOLEAN', value)
 }
 
 export function nullNode(): TreeNode {
@@ -313,15 +301,11 @@ export interface TreeEdit {
   apply(parsed: TreeNode): void
 }
 
-/** The tree of `SELECT item`. */
-export function selectOf(item: TreeNode): TreeNode {
-  const select = {
+/** A SELECT without clauses, with the fields that DuckDB expects. */
+export function emptySelect(like: TreeNode): TreeNode {
+  return {
+    ...like,
     type: 'SELECT_NODE',
-    modifiers: [],
-    cte_map: { map: [] },
-    select_list: [item],
-    from_table: { type: 'EMPTY', alias: '', sample: null, ...NO_LOCATION },
-    where_clause: null,
     group_expressions: [],
     group_sets: [],
     aggregate_handling: 'STANDARD_HANDLING',
@@ -329,7 +313,18 @@ export function selectOf(item: TreeNode): TreeNode {
     sample: null,
     qualify: null,
   }
-  return { error: false, statements: [{ node: select, named_param_map: [] }] }
+}
+
+/** The tree of `SELECT item`. */
+export function selectOf(item: TreeNode): TreeNode {
+  const node = emptySelect({
+    modifiers: [],
+    cte_map: { map: [] },
+    select_list: [item],
+    from_table: { type: 'EMPTY', alias: '', sample: null, ...NO_LOCATION },
+    where_clause: null,
+  })
+  return { error: false, statements: [{ node, named_param_map: [] }] }
 }
 
 /** Replaces a table's name by a sub-query. */

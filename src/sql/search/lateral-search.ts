@@ -9,6 +9,7 @@ import {
   columnNames,
   columnNode,
   copyOf,
+  emptySelect,
   isColumn,
   isNode,
   nodesOf,
@@ -265,18 +266,4 @@ export function ctesOf(frame: Surroundings): readonly TreeNode[] {
     byName.set(name, cte)
   }
   return [...byName.values()]
-}
-
-/** A SELECT without clauses, with the fields that DuckDB expects. */
-function emptySelect(like: TreeNode): TreeNode {
-  return {
-    ...like,
-    type: 'SELECT_NODE',
-    group_expressions: [],
-    group_sets: [],
-    aggregate_handling: 'STANDARD_HANDLING',
-    having: null,
-    sample: null,
-    qualify: null,
-  }
 }
