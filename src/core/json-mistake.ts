@@ -4,7 +4,7 @@ interface JsonText {
   readonly bytes: Uint8Array
   /** What the text is: its end is called "the end of the body". */
   readonly whole: 'body' | 'file'
-  /** As DuckDB reads it: values may follow each other, and numbers may be NaN or Infinity. */
+  /** Like DuckDB: values may follow each other, and numbers may be NaN or Infinity. */
   readonly isLenient?: boolean
 }
 
@@ -62,7 +62,7 @@ type State = 'value' | 'item or ]' | 'name or }' | 'name' | 'colon' | 'comma' | 
 const VALUE = 'a value'
 const NAME_IN_QUOTES = 'a name in double quotes'
 
-/** Goes through the text value by value. */
+/** Scans the text value by value. */
 class Scanner {
   readonly #text: JsonText
   readonly #bytes: Uint8Array
@@ -160,7 +160,7 @@ class Scanner {
     return this.#go(this.#afterValue(), this.at + word.length)
   }
 
-  /** From one quote behind the other. */
+  /** From one quote to after the other. */
   #string(after: State): boolean {
     const bytes = this.#bytes
     for (let at = this.at + 1; at < bytes.length; at += 1) {

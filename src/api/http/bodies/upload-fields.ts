@@ -41,7 +41,7 @@ const UPLOADING = {
 const BYTES = t.String({ format: 'binary' })
 const FILES = t.Array(BYTES, { description: 'The files, each with its name', minItems: 1 })
 
-/** As parameters of the query, which are read with the fields of the form. */
+/** As query parameters, read together with form fields. */
 export const UPLOAD_QUERY = {
   read: () => null,
   parameters: Object.fromEntries(

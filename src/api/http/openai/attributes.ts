@@ -79,7 +79,7 @@ const OF_CHUNKS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** Metadata of a document or chunk. Values other than text, numbers and booleans are given as JSON. */
+/** Metadata of a document or chunk. Values other than text, numbers and booleans become JSON. */
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {
@@ -112,7 +112,7 @@ const NO_FILTER: Filter = {}
 const NO_ATTRIBUTES: Filter = { id: { in: [] } }
 
 /**
- * A key that no document has matches nothing: a filter is written before the first file that has it comes.
+ * An unknown key matches nothing: filters are written before the first file that has it arrives.
  * @throws AppError `invalid_request` that names the place
  */
 export function searchFilterOf(kb: KnowledgeBase, sent: unknown): Filter {

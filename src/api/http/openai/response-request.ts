@@ -57,7 +57,7 @@ export interface ResponseAsked
 
 /**
  * @param told the answer with an earlier item's id
- * @throws AppError `invalid_request` with the field that is wrong
+ * @throws AppError `invalid_request` that names the wrong field
  */
 export async function responseAsked(
   body: ResponseBody,

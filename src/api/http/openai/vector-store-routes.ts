@@ -207,7 +207,7 @@ const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_
 
 const ID_CHARS_MAX = 80
 
-/** Text that can be used in a path unescaped. */
+/** Text usable in a path without escaping. */
 function idNameOf(name: string): string {
   const plain = name
     .toWellFormed()

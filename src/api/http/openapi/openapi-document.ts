@@ -142,7 +142,7 @@ function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   return { requestBody: { required: !isBodyOptional, content } }
 }
 
-/** An unnamed body is named after its operation: `CreateAgent`. Generators make a type of it. */
+/** An unnamed body is named after its operation (`CreateAgent`), for the types of generators. */
 function namedBody(
   { id = '' }: Operation,
   schema: TSchema,
@@ -179,7 +179,7 @@ function takenSchema(
   }
 }
 
-/** JSON is one of the files, too. */
+/** JSON can also be one of the files. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
   return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }

@@ -106,7 +106,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
   }
 }
 
-/** @throws AppError `invalid_request` where the two names say different counts */
+/** @throws AppError `invalid_request` if the two names give different counts */
 function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
   if (typeof k === 'number' && typeof limit === 'number' && k !== limit) {
     throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
@@ -132,7 +132,7 @@ function unitNumber(field: string, sent: number | null | undefined): number | un
   throw new AppError('invalid_request', `Field "${field}" must be a number from 0 to 1`)
 }
 
-/** @param columns the keys of metadata that are shown, without case; null: all */
+/** @param columns metadata keys to show, ignoring case; null: all */
 function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
   const { results, warnings, explanation, answerable } = answer
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))
