@@ -5,13 +5,13 @@ import { keywords } from './keywords.ts'
 import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 import { COMPARES } from './wanted-form.ts'
 
-/** A part of one chunk as it is shown. */
+/** A part of one chunk as shown. */
 interface Quote {
   readonly unit: RankedUnit
   readonly piece: StretchPiece
-  /** All that is quoted, in the stretch. */
+  /** The whole quote, in the stretch. */
   readonly span: Span
-  /** Comes before it, separately: the header of a table, the name of an option. */
+  /** Shown separately before it: the header of a table, the name of an option. */
   readonly lead: Span | null
 }
 
@@ -37,7 +37,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   for (const unit of compares ? byDocument(units) : units) {
     const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
     if (chosen.length >= QUOTES_MAX || isFar) break
-    // The same in other words may be the answer; beside a better one it is something else.
+    // The same in other words may be the answer; next to a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
@@ -55,7 +55,7 @@ function byDocument(units: readonly RankedUnit[]): readonly RankedUnit[] {
   return [...units.filter(isBest), ...units.filter((unit, at) => !isBest(unit, at))]
 }
 
-/** The unit in the setting in which it is read, within one chunk and the length of a quote. */
+/** The unit with its surroundings, within one chunk and the length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
@@ -142,7 +142,7 @@ function quoteText({ unit, span }: Quote): string {
   return unit.site.stretch.text.slice(span.start, span.end)
 }
 
-/** As a Markdown quote, with the sentence that answers marked. */
+/** As a Markdown quote, with the answering sentence marked. */
 function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   const { unit, lead, span } = quote
   const { text } = unit.site.stretch
@@ -205,7 +205,7 @@ function quoted(text: string): string {
     .join('\n')
 }
 
-/** Running text without the indentation and the gaps of a page that was set to a margin. */
+/** Running text without indentation and the gaps of justified pages. */
 function evened(text: string): string {
   return text
     .split('\n')
@@ -213,7 +213,7 @@ function evened(text: string): string {
     .join('\n')
 }
 
-/** Where it was cut is seen; a cut through a surrogate pair leaves its first half: that goes too. */
+/** Marks where it was cut; drops the first half of a surrogate pair. */
 function shortenedQuote(text: string): string {
   if (text.length <= QUOTE_CHARS_MAX + 8) return text
   const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')

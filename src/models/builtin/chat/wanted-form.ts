@@ -55,7 +55,7 @@ export class WantedForm {
     return isHeaded || isLed ? WORTH.list : 0
   }
 
-  /** An option is explained where it is named first; in other places it is only mentioned. */
+  /** An option is explained where it is named first; elsewhere it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -164,7 +164,7 @@ export type AnswerKind = keyof typeof WORDS.wanted
 
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
 
-/** Words of one list as one expression; whole words where a script has spaces. */
+/** Words of one list as one expression; whole words in scripts with spaces. */
 function anyOf(words: readonly string[]): RegExp {
   const forms = words.map((word) => {
     const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -187,7 +187,7 @@ const REASON = anyOf(WORDS.reasons)
 const NAME =
   /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
 
-/** The kind that a question asks for first; `name` only where it asks for nothing else. */
+/** The kind a question asks for first; `name` only if it asks for nothing else. */
 export function wantedKind(question: string): AnswerKind | null {
   let best: { readonly kind: AnswerKind; readonly at: number } | null = null
   for (const [kind, expression] of ASKS) {
