@@ -1,6 +1,6 @@
 /** A command's output: results to stdout, everything else to stderr. */
 
-/** The reader of our results has gone (`| head`): that is not a failure. */
+/** The reader of our output has left (`| head`): not a failure. */
 export class ReaderLeft extends Error {}
 
 const COLUMNS_UNKNOWN = 80
@@ -13,7 +13,7 @@ export class Output {
   readonly #colours: { readonly out: boolean; readonly err: boolean }
 
   constructor(given: {
-    /** For programs: only results are printed. */
+    /** For programs: prints only results. */
     readonly isJson: boolean
     readonly isQuiet: boolean
     readonly environment: Readonly<Record<string, string | undefined>>
@@ -79,7 +79,7 @@ export class Output {
     return this.#styled('36', text)
   }
 
-  /** Words that were searched for. */
+  /** Words of the search. */
   highlight(text: string): string {
     return this.#styled('1;33', text)
   }

@@ -4,7 +4,7 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, UTC: the one format of the API. */
+/** Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, UTC: the API's only format. */
 export function timestampOf(micros: bigint): string {
   const millis = micros >= 0n ? micros / 1000n : -((-micros + 999n) / 1000n)
   const rest = micros - millis * 1000n
@@ -19,7 +19,7 @@ export function timestampOfMillis(millis: number): string {
 }
 
 /**
- * A date, time or timestamp of DuckDB or of `timestampOf`, as PostgreSQL writes it: no zeros at the end of a fraction, the era
+ * A date, time or timestamp of DuckDB or `timestampOf`, in PostgreSQL's notation: no trailing zeros in a fraction, the era
  * last.
  */
 export function postgresMoment(text: string, zone = ''): string {

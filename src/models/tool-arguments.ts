@@ -69,7 +69,7 @@ export function toolArguments(
   return { [spec?.input.name ?? 'input']: call.input }
 }
 
-/** Providers refuse a conversation with other names, also of a tool that a model made up. */
+/** Providers refuse a conversation with other names, even of a tool that a model made up. */
 export function toolName(name: string): string {
   const plain = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return plain === '' ? 'unnamed' : plain
@@ -98,7 +98,7 @@ export interface CallInTheMaking {
   extraContent?: unknown
 }
 
-/** The calls of one answer, which come in pieces. */
+/** The calls of one answer, which arrive in pieces. */
 export class CallsInTheMaking {
   readonly all: CallInTheMaking[] = []
 

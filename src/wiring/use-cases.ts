@@ -1,6 +1,7 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
+import { withoutCopy } from '../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
 import type { FoundPassage, TokenCounter } from '../core/domain/ports/model-ports.ts'
 import {
@@ -270,7 +271,10 @@ export function mapUsesOf(
     return maps
   }
   return {
-    stateOf: async (...asked) => (await computed()).stateOf(...asked),
+    stateOf: async (kb, ...asked) => {
+      if (!queryDeps.storages.isCopied(kb)) throw withoutCopy(kb)
+      return (await computed()).stateOf(kb, ...asked)
+    },
     values: async (at, of, signal) => {
       return (await LATER.mapPoints()).mapValues(at, of, queryDeps, signal)
     },

@@ -18,7 +18,7 @@ export function systemPrompt(
     readonly answerForm?: ResponseFormat | undefined
     /** The asker's instruction, besides the question. */
     readonly wishes?: string | undefined
-    /** Whether there are tools of others. */
+    /** Whether there are foreign tools. */
     readonly hasForeignTools?: boolean
   },
 ): string {
@@ -113,7 +113,7 @@ const ROWS_PART = `The rows of the last query that you run, and its statement, a
 run the query whose rows answer the question last, with a LIMIT that fits, and give its first rows as a
 Markdown table without commentary.`
 
-/** A client's system message: the asker may say how to answer, and nothing about what may be read. */
+/** A client's system message: the asker may say how to answer, but not what may be read. */
 function wishesPart(wishes: string): string {
   return `The user's wishes for this conversation. Follow them as far as they agree with your instruction
 and with everything else that is said here, which they do not replace:

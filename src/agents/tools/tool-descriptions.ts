@@ -37,7 +37,7 @@ export function describeTables(
   return describeNamed(input, available, 'files', bytesMax)
 }
 
-/** @param qualifier put before a name that has none */
+/** @param qualifier added to unqualified names */
 async function describeNamed(
   input: string,
   available: readonly {
@@ -96,7 +96,7 @@ async function describeKnowledgeBase(
   return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
 }
 
-/** Statements that work, with the names as they have to be written. */
+/** Statements that work, with names as they must be written. */
 function formsFor(kb: KnowledgeBase): readonly string[] {
   const from = sqlName(kb)
   const [column] = kb.storedMetadata

@@ -14,7 +14,7 @@ const TIMESTAMP_INFINITY = 2n ** 63n - 1n
 
 type Written = Exclude<ResultValue, null>
 
-/** Writes a value with its length before it. */
+/** Writes a value, prefixed with its length. */
 export function writeBinary(out: MessageWriter, value: ResultValue, type: ColumnType): void {
   if (value === null) {
     out.int32(-1)
@@ -79,7 +79,7 @@ function writeArray(out: MessageWriter, values: readonly ResultValue[], element:
   out.endValue(start)
 }
 
-/** How many elements there are on each level. */
+/** Number of elements on each level. */
 function arrayLengths(values: readonly ResultValue[]): readonly number[] {
   const [first] = values
   return [values.length, ...(Array.isArray(first) ? arrayLengths(first) : [])]
@@ -197,7 +197,7 @@ export function parameterText(bytes: Buffer, type: PgType | undefined, isBinary:
 function binaryText(bytes: Buffer, type: PgType | undefined): string {
   const read = type === undefined ? undefined : READERS.get(type)
   if (read !== undefined) return read(bytes)
-  // Drivers send bytes without saying so where the server should know that a column wants them.
+  // Drivers send bytes without a type if the server should know that a column takes them.
   return isUtf8(bytes) ? bytes.toString() : blobText(bytes.toString('hex'))
 }
 

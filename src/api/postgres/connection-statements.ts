@@ -1,4 +1,4 @@
-/** The statements of one connection: simple and extended queries, cursors and COPY, one after the other. */
+/** The statements of one connection: simple and extended queries, cursors and COPY, in order. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
@@ -47,7 +47,7 @@ export interface StatementDeps {
     signal: AbortSignal,
     use: (result: RunResult) => Promise<T>,
   ) => Promise<T>
-  /** Sends what is written, and waits until the client has read most of it. @throws when it is gone */
+  /** Sends what is written, and waits until the client has read most of it. @throws if the client is gone */
   readonly send: () => Promise<void>
 }
 
@@ -137,7 +137,7 @@ export class ConnectionStatements {
     await this.#rows(portal, 0)
   }
 
-  /** @returns false: the statement is the engine's */
+  /** @returns false: the engine must run it */
   async #control(sql: string, isSimple: boolean): Promise<boolean> {
     if (await this.#cursor(sql, isSimple)) return true
     const answer = this.#session.answer(sql)
@@ -369,7 +369,7 @@ export class ConnectionStatements {
     else this.#skips = true
   }
 
-  /** @returns `waits`: the rows to store are to come */
+  /** @returns `waits`: the rows to store will follow */
   async #copied(sql: string, isSimple: boolean): Promise<'no' | 'done' | 'waits'> {
     const copy = copyStatement(sql)
     if (copy === undefined) return 'no'

@@ -15,7 +15,7 @@ const LINE_BYTES_MAX = 16 * 1024 * 1024
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const BINARY_END = -1
 
-/** @param send sends what is written so far @returns how many rows there were */
+/** @param send sends what is written so far @returns the number of rows */
 export async function copyOut(
   { columns, batches, copied }: RunResult,
   copy: CopyStatement,
@@ -62,7 +62,7 @@ function isPlainCopy({ format, delimiter, nullText }: CopyStatement): boolean {
 
 const LINE_END = 10
 
-/** Each line as a message of its own, as clients count them. @returns how many there were */
+/** Each line as its own message, as clients count them. @returns the number of rows */
 async function writeLines(
   out: AnswerWriter,
   pieces: AsyncIterable<Uint8Array>,
@@ -147,7 +147,7 @@ function escapedCell(value: string, delimiter: string): string {
 
 const NEEDS_ESCAPE = /[\\\t\n\r]/
 
-/** Each batch is stored as it fills: a failure later says how many rows are stored. */
+/** Stores each batch as it fills: a later failure reports how many rows are stored. */
 export class CopyIn {
   readonly #copy: CopyStatement
   readonly #insert: (sql: string) => Promise<number>
@@ -167,7 +167,7 @@ export class CopyIn {
     }
   }
 
-  /** After a failure, the rest is taken and left out: clients hear of it when they have sent everything. */
+  /** After a failure, the rest is read and dropped: clients learn of it after sending everything. */
   async push(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== null) return
     try {
@@ -185,7 +185,7 @@ export class CopyIn {
     }
   }
 
-  /** @returns how many rows were stored */
+  /** @returns the number of stored rows */
   async end(): Promise<number> {
     if (this.#failure !== null) throw this.#failure.error
     this.#text += this.#decoder.decode()
@@ -283,7 +283,7 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
   return { rows, rest: isLast ? '' : text.slice(rest) }
 }
 
-/** After the closing quote; -1: it has not come yet. */
+/** After the closing quote; -1: not there yet. */
 function quotedEnd(text: string, start: number): number {
   for (let at = start + 1; ; at += 2) {
     at = text.indexOf('"', at)

@@ -42,7 +42,7 @@ const VECTORS: Readonly<Record<string, readonly [vector: PgType, element: PgType
   oidvector: [type('oidvector', 30, -1, 1013), OID],
 }
 
-/** By DuckDB's name, without anything in parentheses. */
+/** By DuckDB's name, without parentheses. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   BOOLEAN: BOOL,
   TINYINT: INT2,
@@ -89,7 +89,7 @@ export interface ColumnType {
   readonly oid: number
   readonly size: number
   readonly modifier: number
-  /** Digits after the point of a DECIMAL; null: all of them. */
+  /** Digits after the point of a DECIMAL; null: all. */
   readonly scale: number | null
   /** For a list: the type of its elements. */
   readonly element: PgType | null
@@ -182,12 +182,12 @@ const CASTS: ReadonlyMap<PgType, string> = new Map([
   [JSONB, 'JSON'],
 ])
 
-/** undefined: a type that is not known here, or that of an array. */
+/** undefined: an unknown type, or an array's. */
 export function scalarOf(oid: number): PgType | undefined {
   return BY_OID.get(oid)
 }
 
-/** The type of an array's elements; undefined: the number is not an array's. */
+/** The type of an array's elements; undefined: not an array type. */
 export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }

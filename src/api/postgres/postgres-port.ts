@@ -28,10 +28,10 @@ export interface PostgresParts {
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
 }
 
-/** Catalogs that are kept: one for each caller and database. */
+/** Catalogs kept, one per caller and database. */
 const CATALOGS_MAX = 20
 const PLAIN_MAX = 1_000
-/** Types with numbers that JSON cannot say, also within others. */
+/** Types with numbers that JSON cannot express, also nested. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
 interface KeptCatalog {
@@ -117,8 +117,8 @@ export class PostgresPort {
   }
 
   /**
-   * Exact rows, unless the last run of the statement showed that its columns have no numbers that JSON cannot say: answers in
-   * JSON are kept, and come at once.
+   * Exact rows, unless the statement's last run had no column with numbers JSON cannot express: JSON answers are cached and
+   * immediate.
    */
   async #rows(
     { isReadOnly, sql, db, params, session }: SessionOptions,
@@ -201,12 +201,12 @@ export class PostgresPort {
 
 const DESCRIBES = /^\s*describe\b/i
 
-/** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+/** Nearly every BIGINT in the catalog is an object's number, a type that drivers look for. */
 function catalogType(type: string): string {
   return VECTOR_TYPES[type] ?? type.replace(/^BIGINT/, 'OID')
 }
 
-/** As pg-catalog.sql makes them. */
+/** As created by pg-catalog.sql. */
 const VECTOR_TYPES: Readonly<Record<string, string>> = {
   'UINTEGER[]': 'oidvector',
   'USMALLINT[]': 'int2vector',
@@ -237,7 +237,7 @@ async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> 
   if (rows.length > 0) yield rows
 }
 
-/** A request that was refused before it ran has a problem as its answer. */
+/** A request refused before it ran is answered with a problem. */
 async function outcomeOf<T>(
   outcome: { readonly value: T } | { readonly error: unknown } | null,
   response: Response,

@@ -1,4 +1,4 @@
-/** One statement over HTTP: its rows as they come, or in a format of the server. */
+/** One statement over HTTP: its rows as they arrive, or in a format of the server. */
 import { CommandError } from '../command-error.ts'
 import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'

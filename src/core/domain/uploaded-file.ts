@@ -44,12 +44,12 @@ export interface Recognized {
     readonly images: number
     /** null: the provider did not say. */
     readonly tokens: number | null
-    /** By the prices of the settings; null: they have none for the model. */
+    /** By the price table; null: no price for the model. */
     readonly cost: number | null
   }
 }
 
-/** A file that was sent, by `PUT /api/files/{name}`: its rows, or its texts as rows, are `files.<name>` in SQL. */
+/** An uploaded file: its rows, or its texts as rows, are `files.<name>` in SQL. */
 export interface UploadedFile {
   readonly id: number
   readonly name: string
@@ -64,13 +64,13 @@ export interface UploadedFile {
   readonly sheets: readonly FileSheet[]
   readonly createdAt: string
   readonly recognized: Recognized
-  /** What could not be read or is not as it was sent. */
+  /** What could not be read or was changed. */
   readonly warnings: readonly string[]
-  /** That came with it. */
+  /** Sent with it. */
   readonly contentType: string | null
-  /** Where it was fetched from. */
+  /** The address it was fetched from. */
   readonly sourceUrl: string | null
-  /** The key of the original bytes; null: not kept, or a statement made it. */
+  /** Key of the original bytes; null: not kept, or created by a statement. */
   readonly contentKey: string | null
 }
 
@@ -109,7 +109,7 @@ export function tablesOfFile(file: UploadedFile): readonly FileTable[] {
 }
 
 /**
- * The file a name refers to: one of exactly this name, else the one file that has it without its ending, or the one sheet.
+ * The file a name refers to: an exact match, else the only file or sheet that matches without its ending.
  * @throws AppError `file_ambiguous` that lists them
  */
 export function fileTableNamed(
@@ -157,7 +157,7 @@ export function fileKey(name: string): string {
   return nameKey(name.normalize('NFC'))
 }
 
-/** Has a letter in it: the name `Report 2.5` has none. */
+/** Must contain a letter: the name `Report 2.5` has no ending. */
 const ENDING = /^(.*[^.])\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,10}$/is
 const COMPRESSED = /\.(gz|zst|bz2|xz)$/i
 

@@ -304,7 +304,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...SERVER_FAILURES,
   ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
   ...(['unknown_provider', 'provider_refused', 'provider_failed', 'dimension_mismatch'] as const),
-  ...(['knowledge_base_not_found', 'invalid_knowledge_base'] as const),
+  ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
 ])
 
 /** The same failure with the name of the source and what is stored in spite of it. A bug stays as it is. */

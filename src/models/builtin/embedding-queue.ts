@@ -17,7 +17,7 @@ interface Job {
   readonly isSmall: boolean
 }
 
-/** Which part of a text is embedded next: small jobs overtake large ones, jobs of one size take turns. */
+/** Chooses the part of a text to embed next: small jobs overtake large ones, jobs of one size take turns. */
 export class EmbeddingQueue {
   #jobs: Job[] = []
   #overtakes = 0
@@ -30,7 +30,7 @@ export class EmbeddingQueue {
     this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 
-  /** Drops the texts that are not embedded yet. */
+  /** Drops its remaining texts. */
   cancel(id: number): void {
     this.#jobs = this.#jobs.filter((job) => job.id !== id)
   }
@@ -45,7 +45,7 @@ export class EmbeddingQueue {
     const tokens = job?.sequences[job.vectors.length]
     if (job === undefined || tokens === undefined) return null
     this.cancel(job.id)
-    // To the end of the line, so that others have their turn; gone with its last text.
+    // To the end of the line, so that others have their turn; removed with its last text.
     if (job.vectors.length + 1 < job.sequences.length) this.#jobs.push(job)
     return {
       jobId: job.id,

@@ -5,10 +5,10 @@ import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 
-/** Sent where a server wants no key: the client insists on one. */
+/** Sent if a server needs no key: the client insists on one. */
 const NO_KEY = 'none'
 
-/** A client that takes nothing from the environment, writes nothing to the log and tries once. */
+/** A client that ignores the environment, logs nothing and tries once. */
 export function openaiClient(
   endpoint: Endpoint,
   limits: {

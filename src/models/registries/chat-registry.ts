@@ -13,7 +13,7 @@ import { modelEndpoint } from '../endpoint.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 
 /**
- * The chat model that a reference names. Loads its provider's SDK and no other.
+ * The chat model of a reference. Loads only its provider's SDK.
  * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
  */
 export async function chatModelOf(
@@ -22,7 +22,7 @@ export async function chatModelOf(
   given: {
     /** The built-in embedder, for the built-in model. */
     readonly embed: Embedder['embed']
-    /** The time for all requests, including retries; unset: the usual time for each answer. */
+    /** Time for all requests, including retries; unset: the usual time for each answer. */
     readonly withinMs?: number
     /** The known features of the model's server; unset: none yet. */
     readonly features?: FeatureMemory
@@ -49,7 +49,7 @@ export async function chatModelOf(
   return anthropicChat(config)
 }
 
-/** A question ends at its own time, however many turns it takes. */
+/** A question has its own deadline, however many turns it takes. */
 function limitsWithin(withinMs: number | undefined): ChatLimits {
   if (withinMs === undefined) return CHAT_LIMITS
   const endMs = performance.now() + withinMs

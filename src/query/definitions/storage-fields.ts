@@ -41,7 +41,7 @@ export function storageOf(
   }
   const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
   if (author !== undefined && author.namespaces !== null && !isDefault) {
-    // Storages belong to all projects: their names would reveal other projects.
+    // Storages are shared by all projects: their names would reveal other projects.
     const message = `${author.name} may use some projects only and names no "storage": leave it out`
     throw new AppError('forbidden', message)
   }
@@ -88,11 +88,11 @@ function storageOfName(name: string): Fields {
   return rest.length > 0 ? {} : { database, table }
 }
 
-/** The fields for a knowledge base defined by another server: how its models are reached from here. */
+/** Fields for a knowledge base defined by another server: how to reach its models from here. */
 const ATTACH_FIELDS = new Set(['name', 'storage', 'attach', 'embedding_model', 'reranking_model'])
 
 /**
- * The fields of the knowledge base that a storage holds already, over which those go that were sent.
+ * The fields of the knowledge base in a storage, overridden by those sent.
  * @throws AppError `invalid_knowledge_base`, `table_not_found`, those of the storage
  */
 export async function attachedFields(
@@ -116,7 +116,7 @@ export async function attachedFields(
   return { fields, dimensions: definition.dimensions }
 }
 
-/** Creates the knowledge base, and its tables in its storage. If one of them fails, neither is left. */
+/** Creates the knowledge base and its tables in the storage, both or neither. */
 export async function createStored(
   draft: KnowledgeBaseDraft,
   {
@@ -151,7 +151,7 @@ export async function createStored(
 function definitionOf(draft: KnowledgeBaseDraft): string {
   const declared = draft.declaredColumns ?? []
   const storedMetadata = declared.map((column) => ({ ...column, column: '', isDeclared: true }))
-  // A language that was named is one of the params.
+  // A language that was given is in the params.
   const language = { isLanguageKnown: false, language: DEFAULT_LANGUAGE }
   return exportDefinition({ ...draft, ...language, storedMetadata }, 0)
 }

@@ -40,7 +40,7 @@ import {
 } from './saved-answers.ts'
 import { summaryTable } from './summary.ts'
 
-/** The table in an agent's project where runs are kept that name no other. */
+/** The table in an agent's project for runs that name none. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
 /** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
@@ -150,7 +150,7 @@ async function setting(
     deps,
   )
   const { promptTemplate, params } = changed
-  // Other keys of servers are the same servers.
+  // Different keys of the same servers make no difference.
   const data = changed.data && agentDataFields(changed.data)
   const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
   return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }

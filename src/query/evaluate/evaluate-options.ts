@@ -12,11 +12,11 @@ import { FieldReader, type Fields } from '../definitions/fields.ts'
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'
 
 export interface EvaluateOptions {
-  /** `project.table`, as it was written. */
+  /** `project.table`, as written. */
   readonly testTable: string
-  /** null: as the columns of the test table say. */
+  /** null: decided by the columns of the test table. */
   readonly version: EvaluationVersion | null
-  /** null: the test table is there already. */
+  /** null: the test table already exists. */
   readonly generation: GenerationOptions | null
   readonly evaluates: boolean
   /** The fields of a chat model. */
@@ -35,7 +35,7 @@ export interface GenerationOptions {
   readonly seed: string | null
 }
 
-/** How the questions are searched; null: as the knowledge base does by default. */
+/** How the questions are searched; null: with the knowledge base's defaults. */
 export interface EvaluationSearch {
   /** null: the default of the version. */
   readonly k: number | null
@@ -196,13 +196,13 @@ const JUDGES = ['exact', 'contains', 'citation', 'not_found', 'model'] as const
 export type Judge = (typeof JUDGES)[number]
 
 export interface AgentEvaluationOptions {
-  /** A SELECT, or the name of a table as it was written. */
+  /** A SELECT, or a table name as written. */
   readonly questions: string
   /** null: by what is known of the right answers. */
   readonly judges: readonly Judge[] | null
   /** The fields of a chat model. */
   readonly judgeModel: Fields | null
-  /** Fields of the agent that are other ones in this run. */
+  /** Fields of the agent overridden in this run. */
   readonly changes: Fields
   /** The changes of a second setting, on top of `changes`; null: only one. */
   readonly comparedChanges: Fields | null

@@ -112,7 +112,7 @@ function measureQuestion(
 
 /**
  * Relevant documents that the knowledge base does not hold, so that no search can find them.
- * @throws AppError `invalid_request` if it contains none: the ids do not fit
+ * @throws AppError `invalid_request` if none exists: the ids do not fit
  */
 async function unknownDocumentCount(
   { testSet, kb, deps }: Evaluation,
@@ -180,7 +180,7 @@ export async function measureKnownItems(
   return tableOf(KNOWN_ITEM_MEANS, [{ ...metrics, seconds: meanSeconds(rankings) }])
 }
 
-/** Each of them takes k calls of the model. */
+/** Each takes k model calls. */
 const JUDGED_QUESTIONS_MAX = 1000
 
 const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
@@ -238,7 +238,7 @@ export async function measureByModel(
   return tableOf(PER_QUESTION, rows)
 }
 
-/** For each question the scores of its passages, in their order. */
+/** The scores of each question's passages, in their order. */
 async function scorePassages(
   questions: readonly string[],
   rankings: readonly Ranking[],

@@ -150,8 +150,8 @@ function scalarText(value: ResultValue | undefined): string {
 }
 
 /**
- * A text, a number, a list of them, or objects with a `text` as SQuAD writes its answers; lists also as JSON in a text, as
- * files have them. What is empty is left out.
+ * A text, a number, a list of them, or objects with a `text` as in SQuAD; lists also as JSON text, as in files. Empty ones
+ * are left out.
  */
 function textsIn(value: ResultValue): readonly string[] {
   const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)

@@ -109,7 +109,7 @@ function targetOf(
   return tableTarget(tableName(written, option), option, db, deps)
 }
 
-/** @throws AppError `invalid_request` where the results would go into the table of the questions */
+/** @throws AppError `invalid_request` if the results would go into the table of questions */
 function refuseOneTable(
   options: EvaluateOptions,
   saveTo: TableTarget | null,
@@ -189,7 +189,7 @@ async function evaluate(
   return { measured: await measure(evaluation, signal), warnings }
 }
 
-/** Clients also name a model for `doc_id`, where it has written the questions before: a warning, not a failure. */
+/** Clients also name a model for `doc_id`, where it once wrote the questions: a warning, not a failure. */
 function unusedModelWarnings(
   { llm, generation }: EvaluateOptions,
   version: EvaluationVersion,

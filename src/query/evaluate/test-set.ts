@@ -5,11 +5,11 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
 
-/** The table of an evaluation's questions, with what is right for each of them. */
+/** The table of an evaluation's questions, with the right answer for each. */
 export interface TestSet {
   /** Quoted, for SQL. */
   readonly source: string
-  /** As the caller named it: for messages. */
+  /** As the caller named it, for messages. */
   readonly shownName: string
   readonly columns: readonly string[]
   /** DuckDB's, one for each column. */
@@ -116,7 +116,7 @@ function testColumn({ columns }: TestSet, wanted: TestColumn): string | undefine
 /**
  * Each question once, in the order of the table, with the grades of its documents; of several grades of one document the
  * highest counts.
- * @throws AppError `invalid_request` for an empty table, an empty value, a grade that is not a number, too many rows
+ * @throws AppError `invalid_request` for an empty table or value, a grade that is not a number, too many rows
  */
 export async function readGradedQuestions(
   testSet: TestSet,

@@ -1,4 +1,4 @@
-/** PostgreSQL's catalog over what one caller may see, for clients that read it to find their way. */
+/** PostgreSQL's catalog of what one caller may see, for clients that explore the schema. */
 import { literal } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
@@ -183,7 +183,7 @@ export class PgCatalog {
   }
 
   /**
-   * @returns undefined: the statement reads data too
+   * @returns undefined: the statement also reads data
    * @throws AppError `sql_failed` with what the catalog here does not have
    */
   async read(sql: string, signal: AbortSignal): Promise<ScratchRows | undefined> {
@@ -197,7 +197,7 @@ export class PgCatalog {
     }
   }
 
-  /** The statement with the catalog's rows in it, for the engine that has the data. */
+  /** Inlines the catalog's rows into the statement, for the engine that has the data. */
   withRows(sql: string, signal: AbortSignal): Promise<string> {
     return withCatalogRows(sql, (part) => this.#scratch.read(part, signal))
   }
@@ -210,7 +210,7 @@ export class PgCatalog {
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
 
 /**
- * A statement that reads both the catalog and data: the rows of catalog relations are inserted into it.
+ * A statement that reads both the catalog and data: rows of catalog relations are inlined.
  * @param read a statement over the catalog
  */
 async function withCatalogRows(

@@ -15,7 +15,7 @@ import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from '.
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
-/** A statement about a table that was found, while nothing else writes it. */
+/** A statement on an existing table, run while nothing else writes to it. */
 interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
   readonly table: ProjectTable
 }
@@ -181,7 +181,7 @@ async function deleteRows(
   return composing(() => write(change, request, deps, signal))
 }
 
-/** The SELECT of the rows that are meant, with new values. */
+/** The SELECT of the affected rows with new values. */
 function rowsSql(
   { statement, table }: TableRequest<StatementOf<'update' | 'delete'>>,
   alias: string,

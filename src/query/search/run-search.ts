@@ -38,23 +38,23 @@ export interface SearchResult extends FoundChunk {
   readonly rank: number
   readonly neighbours: Neighbourhood | null
   readonly explanation: ChunkExplanation | null
-  /** Where words of the searched text appear in the content; null: not requested, or a vector was searched. */
+  /** Where words of the query appear in the content; null: not requested, or a vector was searched. */
   readonly highlights: readonly TextRange[] | null
 }
 
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
-  /** 0 to 1: how likely the best results answer the text. Missing: not asked for. */
+  /** 0 to 1: how likely the best results answer the query. Missing: not requested. */
   readonly answerable?: number
   readonly warnings: readonly string[]
-  /** null: not asked for. */
+  /** null: not requested. */
   readonly explanation: SearchExplanation | null
 }
 
 export interface SearchExplanation {
   readonly mode: SearchMode
   readonly isReranked: boolean
-  /** Whether the vector of the text was to be moved towards the first chunks. */
+  /** Whether the query's vector was to be moved towards the first chunks. */
   readonly isFedBack: boolean
   /** The statement that finds the same chunks; null: it would be more than one. */
   readonly sql: string | null
@@ -64,7 +64,7 @@ export interface SearchExplanation {
   readonly ms: StageTimes & { readonly total: number }
 }
 
-/** How one result came to its place. null: it is not among the best of that part, or the part was not used. */
+/** How one result got its rank. null: not among the best of that part, or the part was not used. */
 export interface ChunkExplanation {
   /** Among the nearest by their vectors. */
   readonly vector: { readonly rank: number; readonly distance: number } | null
@@ -170,7 +170,7 @@ async function explainChunks(
 }
 
 /**
- * The statement that finds the chunks of a search, with its values inlined, to be copied; null: it takes more than one, or a
+ * The statement that finds the chunks of a search, with values inlined, for copying; null: it takes more than one, or a
  * vector is searched.
  * @throws AppError for filters that cannot be
  */

@@ -34,7 +34,7 @@ import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
-/** Follows the clause on how the nearest chunks are found, for filtered searches. */
+/** Completes the text on how the nearest chunks are found, for filtered searches. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
@@ -47,7 +47,7 @@ export interface FoundCandidates {
 
 /**
  * @param values of the statement that would scan: parameters, vectors and keywords
- * @returns null where the candidates of a search cannot be found
+ * @returns null if a search's candidates cannot be found
  * @throws AppError as `NearestChunks.nearest` does
  */
 export async function findCandidates(
@@ -103,7 +103,7 @@ async function searchCandidates(
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
-    // One more than wanted: the others are then seldom equal to the last wanted one.
+    // One more than requested, which seldom ties with the last.
     const hitCount = hybrid.fusion === 'convex' ? search.count + 1 : PART_CHUNKS
     const { fusion } = hybrid
     const wanted = { count: hitCount, enoughCount, fusion }
@@ -124,7 +124,7 @@ async function searchCandidates(
   })
 }
 
-/** null without a vector: a search that was planned for another statement. */
+/** null without a vector: a search planned for another statement. */
 async function nearestSearch(
   { textIndex, knowledgeBase, count, prefilter }: CandidateRequest,
   values: BoundValues,
@@ -202,7 +202,7 @@ async function rankedHits(
   { neighbours, keywordHits: hits, feedback, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
-  // The results are outdated, and will be searched again.
+  // The results are outdated and will be searched again.
   if (hits === undefined) return isCurrent() ? null : []
   if (search.fusion === 'convex') {
     if (firstCount === null) return null

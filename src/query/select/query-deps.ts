@@ -57,7 +57,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly sources: DataSources
   /** What knowledge bases are kept in step with. */
   readonly keeping: SourceKeeping
-  /** For the texts of rows that are inserted or changed. */
+  /** For the texts of inserted or changed rows. */
   readonly chunker: Chunker
   readonly plans: PlanCache
   readonly phrases: KnownPhrases
@@ -73,13 +73,13 @@ export interface QueryDeps extends DatabaseDeps {
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
-  /** How long an insert is waited for before it is a job; 0: until its end. */
+  /** How long to wait for an insert before it becomes a job; 0: to its end. */
   readonly insertWaitMs: number
-  /** The part of `queryMs` already spent on fetching remote rows; unset: none. */
+  /** The part of `queryMs` already spent fetching remote rows; unset: none. */
   readonly spentMs?: number
   /** For one statement's text, in UTF-8. */
   readonly statementBytesMax: number
-  /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
+  /** For reading the rows, if the reader processes them as they arrive; unset: `queryMs` includes reading. */
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for differences. */
   readonly nowMs: () => number
@@ -114,7 +114,7 @@ export function runLimits({
   return readingMs === undefined ? limits : { ...limits, readingMs }
 }
 
-/** The same dependencies, but no agent and no reranker is called: for a plan that is only looked at. */
+/** The same dependencies without agents and rerankers, for plans that are only inspected. */
 export function withoutModelCalls(deps: QueryDeps): QueryDeps {
   return {
     ...deps,

@@ -18,8 +18,8 @@ const CANDIDATE_ROUNDS_MAX = 6
 const SCANS_MAX = 6
 
 /**
- * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
- * what was bound and the rows.
+ * Runs a bound plan: over the nearest chunks if memory has them, else as a scan. Repeated if a write fell between binding
+ * and the rows.
  * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
  */
 export async function runPlan(
@@ -57,8 +57,8 @@ export async function runPlan(
 }
 
 /**
- * Where writes come faster than phrases are found, the last try counts: its phrases are those of a state since the statement
- * came, so it finds all of a write or nothing of it, and what its client wrote before.
+ * If writes come faster than phrases are found, the last attempt counts: its phrases are from one state since the statement
+ * arrived, so it sees all or nothing of a write, and everything its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
   requireCopies({ plan }, context.deps)
@@ -92,7 +92,7 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The count of the chunks if known. null: the statement returns it. */
+/** The chunk count if known. null: run the statement. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
@@ -106,7 +106,7 @@ async function countedRows(
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** The rows of a document's chunks if known. null: the statement returns them. */
+/** The rows of a document's chunks if known. null: run the statement. */
 async function documentRows(
   document: DocumentRows | null,
   { values }: BoundPlan,
@@ -132,14 +132,14 @@ const NO_HIT = { relevance: null, distance: null }
 /** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
-  /** Whether the types of the values are not needed: the types that answers show are enough. */
+  /** Whether the displayed types suffice and the values' types are not needed. */
   readonly isShown?: boolean
 }
 
-/** A write came in between. */
+/** A write fell in between. */
 const STALE = Symbol('stale')
 
-/** null where the candidates cannot be found. */
+/** null if the candidates cannot be found. */
 async function runOverCandidates(
   plan: CandidatePlan,
   { values, keywords }: BoundPlan,
@@ -183,7 +183,7 @@ async function runOver(
   return STALE
 }
 
-/** The rows of a plain answer. null: the statement gives them. */
+/** The rows of a plain answer. null: run the statement. */
 async function shownRows(
   { plain, known: { columns } }: CandidatePlan,
   { searches: [search] }: FoundCandidates,
@@ -223,8 +223,8 @@ interface ShownHit {
 type ResultRow = readonly ResultValue[]
 
 /**
- * @param found the chunks that may be in the answer
- * @returns null where the statement must be run after all
+ * @param found chunks that may be in the answer
+ * @returns null if the statement must be run after all
  * @throws AppError as `ChunkRows.rowsOf` does
  */
 async function plainRows(
@@ -305,7 +305,7 @@ function compareNear(one: HitRow, other: HitRow): number {
   return one.distance - other.distance || compareIds(one.row.chunkId, other.row.chunkId)
 }
 
-/** As the database compares texts: by their bytes. */
+/** Compares like the database: by bytes. */
 function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }

@@ -37,7 +37,7 @@ import {
 } from './source-reads.ts'
 import { withColumnHint } from './statement-errors.ts'
 
-/** Values of `:name` parameters as they came in JSON. */
+/** Values of `:name` parameters as in the JSON. */
 export type Parameters = Readonly<Record<string, unknown>>
 
 export interface SelectRequest {
@@ -49,24 +49,24 @@ export interface SelectRequest {
   readonly params: Parameters
   /** A search of the knowledge base in the FROM; unset: its WHERE holds the search, if there is one. */
   readonly search?: GivenSearch
-  /** `USING …` at the end of the statement: changes to the agents that it asks. */
+  /** `USING …` at the end of the statement: changes to the agents it asks. */
   readonly options?: Options | null
   /** Set for a caller who may read only this. */
   readonly allowed?: AllowedData
   /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
   readonly isShown?: boolean
-  /** Set by a caller that reads `encoded`: the rows then come from the engine, with its types. */
+  /** Set by callers that read `encoded`: the rows then come from the engine, with its types. */
   readonly isEncoded?: boolean
   /** Set by a caller that wants the statement's description, not its rows: remote tables are empty then. */
   readonly isDescribed?: boolean
   /** Set for a SELECT of Eider that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
-  /** Set by a caller that takes the text of the planned statement apart. */
+  /** Set by callers that parse the text of the planned statement. */
   readonly isPrinted?: boolean
   readonly given?: GivenRows
 }
 
-/** The rows of a SELECT, and how it was run. */
+/** The rows of a SELECT, and how it ran. */
 export interface SelectRows extends RowStream {
   readonly plan: SelectPlan
   /** Whether vectors in memory gave the nearest chunks. */
@@ -121,8 +121,8 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
 const PLANNINGS_MAX = 3
 
 /**
- * Plans and binds a SELECT and does something with it that is over when this is; once more where a table that it names was
- * dropped or replaced in between. A name that is gone then fails like one that was never there.
+ * Plans and binds a SELECT and runs `work` with it; again if a table it names was dropped or replaced meanwhile. A name that
+ * is gone then fails like one that never existed.
  */
 export async function withBoundSelect<T>(
   request: SelectRequest,
@@ -143,7 +143,7 @@ export async function withBoundSelect<T>(
   })
 }
 
-/** Remote tables change without notice: then they are described again, once. */
+/** Remote tables change without notice: if so, they are described again, once. */
 async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
@@ -195,7 +195,7 @@ export interface BoundSelect {
   readonly keywords: BoundKeywords
   readonly warnings: readonly string[]
   readonly isReranked: boolean
-  /** Whether vectors in memory gave the chunks that were reranked. */
+  /** Whether vectors in memory gave the reranked chunks. */
   readonly isFromMemory: boolean
   readonly binding: Binding
   /** Call it when the statement is over: releases the fetched remote rows. */
@@ -208,7 +208,7 @@ interface PreparedSelect {
   readonly binding: Binding
 }
 
-/** Plans a SELECT and binds its values, for a caller that runs it as a part of something else, such as EXPLAIN. */
+/** Plans a SELECT and binds its values, for callers that run it as part of something else, such as EXPLAIN. */
 export async function planAndBind(
   request: SelectRequest,
   deps: QueryDeps,
@@ -333,7 +333,7 @@ async function cachedPlan(
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })
-    // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
+    // Planned as written, its errors name the right places and every other `content` is an ordinary column.
     if (planned === undefined) return planAsWritten()
     if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
     return { plan: planned.plan, texts }
@@ -341,7 +341,7 @@ async function cachedPlan(
   return deps.plans.planned(statement, snapshot, { find, plan }, signal)
 }
 
-/** The inputs of a plan, besides the catalog and the text: callers with other rights have other plans. */
+/** The inputs of a plan besides the catalog and the text: callers with other rights get other plans. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
   return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`

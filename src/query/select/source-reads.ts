@@ -12,7 +12,7 @@ import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
-/** Reads of one statement that run at once. */
+/** Reads of one statement running at once. */
 const READS_AT_ONCE = 4
 
 export interface ReadContext extends RunContext {
@@ -22,7 +22,7 @@ export interface ReadContext extends RunContext {
 /** The rows that a statement reads, for as long as it runs. */
 export class SourceRows {
   readonly #staged = new Map<string, StagedRows>()
-  /** By the placeholder of a read: what is sent for it may be another a moment later. */
+  /** By the placeholder of a read: the request sent for it may differ a moment later. */
   readonly #keys = new Map<string, string>()
   #isReleased = false
 
@@ -81,7 +81,7 @@ export function planWithoutRows(plan: SelectPlan): SelectPlan {
   })
 }
 
-/** The rows of a statement that is one read and nothing else, straight from its source; null: it is more than that. */
+/** The rows of a statement that is a single read, straight from its source; null: it is more than that. */
 export async function directRows(
   { direct }: SelectPlan,
   context: ReadContext,
@@ -98,11 +98,11 @@ export async function directRows(
   })
   const { rowsMax } = answer
   const batches = rowsMax === null ? rows.batches : boundedBatches(rows.batches, rowsMax)
-  // Nothing else of them: other forms of the same rows would be more than these.
+  // Only these: other forms of the same rows would exceed the limit.
   return { columns, batches }
 }
 
-/** At most this many rows. The reader may leave before it has begun: the source is stopped then, too. */
+/** At most this many rows. If the reader leaves before starting, the source is stopped, too. */
 function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {
@@ -126,7 +126,7 @@ function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStre
   }
 }
 
-/** As the source gives it. */
+/** As the source returns it. */
 function totalType({ kind, column }: SourceTotal): string {
   if (kind === 'rows' || kind === 'count' || column === null) return 'BIGINT'
   if (kind !== 'sum') return column.type
@@ -158,7 +158,7 @@ function readSource({ source }: SourceRead, { deps }: RunContext) {
   return found
 }
 
-/** Reads that are alike are done once. */
+/** Equal reads are done once. */
 function readKey(read: SourceRead, { params }: ReadContext): string {
   const { sql, values } = sourceSelect(read, params)
   return JSON.stringify([read.source.id, sql, values])
@@ -216,7 +216,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
 /** The same rows; their source is released when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
   const { exactBatches, typedBatches, encoded } = rows
-  // All of them are here already.
+  // All of them have arrived.
   if (rows.ready !== undefined) void release()
   return {
     ...rows,

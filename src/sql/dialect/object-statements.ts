@@ -46,7 +46,7 @@ export type EvaluateStatement = Altered<'evaluate_knowledge_base'>
 /** The option `questions` may be the text of a SELECT. */
 export type EvaluateAgentStatement = Altered<'evaluate_agent'>
 
-/** How the vectors of a knowledge base are to be searched. */
+/** How a knowledge base's vectors are searched. */
 export type IndexStatement =
   | {
       readonly kind: 'create_index'

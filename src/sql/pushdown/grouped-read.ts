@@ -142,7 +142,7 @@ function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
 interface TotalCall {
   /** The source's results. */
   readonly parts: readonly SourceTotal[]
-  /** The total of these, with DuckDB's type. */
+  /** Their total, with DuckDB's type. */
   value(parts: readonly TreeNode[]): TreeNode
 }
 

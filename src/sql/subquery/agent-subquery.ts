@@ -34,7 +34,7 @@ export interface AgentSource {
 /**
  * Finds the questions of a SELECT to an agent and returns the sub-query of its answers. The statement's predicates stay:
  * `question` is a column of the answers.
- * @param around the SELECT as it was written
+ * @param around the SELECT as written
  * @throws AppError `sql_invalid_search` without a question
  */
 export function agentSubquery(

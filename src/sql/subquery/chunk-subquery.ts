@@ -1,4 +1,4 @@
-/** The sub-query that takes the place of a knowledge base's name. */
+/** The sub-query that replaces a knowledge base's name. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -34,13 +34,13 @@ export interface ChunkSubqueryShape {
   readonly search: Search
   /** Names in the statement, in lower case: only these hidden columns are created. */
   readonly usedNames: ReadonlySet<string>
-  /** Only this many rows of those that the WHERE keeps can be answered, the nearest; null: all rows may be. */
+  /** Only this many of the nearest rows that pass the WHERE can be returned; null: all. */
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
   /** Whether any condition of the statement may leave chunks out, but for those on how near they are. */
   readonly isNarrowed: boolean
-  /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
+  /** Index of the text whose nearest chunks are known when the statement runs; null or unset: all are compared. */
   readonly candidatesFor?: number | null
   /** The reranking that provides the chunks; null or unset: none. */
   readonly rerankingIndex?: number | null
@@ -215,8 +215,8 @@ function distanceSql(ranking: Ranking): string {
 }
 
 /**
- * The measure of several texts; null if none of them counts.
- * @param functions that take the better and the worse of two; they leave out what is null
+ * The combined measure of several texts; null if none counts.
+ * @param functions that return the better and the worse of two; they ignore null
  */
 function combinedSql(
   { ranking, branches }: { ranking: Ranking; branches: readonly BranchRanking[] },

@@ -47,17 +47,17 @@ export interface SearchEdit extends TreeEdit {
   readonly candidates?: CandidateEdit
 }
 
-/** The same search, where the nearest chunks of its text are known before the statement runs. */
+/** The same search with the nearest chunks of its text known before the statement runs. */
 export interface CandidateEdit {
   /** The number of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** How many of the nearest chunks the statement needs. */
   readonly count: number
-  /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
+  /** A SELECT of the keys to search among; null: all chunks. */
   readonly prefilter:
     | (TreeEdit & {
-        /** False where its conditions read the clock. */
+        /** False if its conditions read the clock. */
         readonly isCacheable: boolean
         /** See `PrefilterSql`. */
         readonly condition: ColumnCondition | null
@@ -65,31 +65,31 @@ export interface CandidateEdit {
     | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
-  /** Set where the answer is rows of these chunks and nothing else. */
+  /** Set if the answer is only rows of these chunks. */
   readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
 }
 
 /** How a hybrid search fuses its candidates. */
 export interface HybridEdit extends HybridSearch {
-  /** This many of the first rows are enough; null: all that were found may be needed. */
+  /** This many of the first rows suffice; null: all may be needed. */
   readonly firstCount: number | null
 }
 
 export interface KnowledgeBaseSource {
   readonly ref: TreeNode
   readonly alias: string
-  /** True for the source of a PIVOT: `*` shows what the PIVOT makes of it. */
+  /** Whether it is the source of a PIVOT: `*` shows the PIVOT's result. */
   readonly isPivoted: boolean
   readonly knowledgeBase: KnowledgeBase
-  /** True when the SELECT has no other knowledge base. */
+  /** Whether the SELECT has no other knowledge base. */
   readonly isOnly: boolean
 }
 
 /** The SELECT that contains a knowledge base. */
 export interface SelectContext {
   readonly place: SelectPlace
-  /** The SELECT as it was written. */
+  /** The SELECT as written. */
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly inputs: PlanInputs
@@ -140,7 +140,7 @@ export function putKnowledgeBase(
     isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
   if (lateral !== null)
     noteScan({ ...source, search }, context, 'it searches for the texts of a column')
-  // The nearest rows have met it already. Another evaluation could refuse some of them.
+  // The nearest rows have already met it. Evaluating again could reject some of them.
   if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
   if (!source.isPivoted) hideColumns(select, alias, hiddenColumns)
   if (isAlone || isSearched) {
@@ -173,7 +173,7 @@ function rerankedEdit(
   if (reranked === null) return null
   const { thresholds, ...candidates } = reranked
   const rerankingIndex = inputs.addReranking({ ...candidates, knowledgeBase, names })
-  // The candidates meet the other conditions already.
+  // The candidates already meet the other conditions.
   select.where_clause = thresholds
   const shape = {
     alias,

@@ -17,10 +17,10 @@ import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search
 import { chunkColumnNames, ownColumnName } from '../search/search-options.ts'
 import { listedChunks } from './hybrid-rows.ts'
 
-/** Rows of a search that is reranked: a longer LIMIT is answered without. */
+/** Rows of a reranked search: a longer LIMIT is answered without reranking. */
 const RERANKED_ROWS_MAX = 10_000
 
-/** The columns of a reranked search: the chunks, with their relevance and distance under these names. */
+/** The columns of a reranked search: the chunks, with relevance and distance under these names. */
 export const RERANKED_COLUMNS = {
   relevance: '__reranked_relevance',
   distance: '__reranked_distance',
@@ -37,14 +37,14 @@ interface RerankedSource {
   readonly alias: string
   readonly knowledgeBase: KnowledgeBase
   readonly search: Search
-  /** This many of the first rows are enough. */
+  /** This many of the first rows suffice. */
   readonly count: number
 }
 
 /**
  * The reranked part of a SELECT that needs only its first rows.
  * @param select after its search was taken out
- * @param around the SELECT as it was written
+ * @param around the SELECT as written
  * @returns null without reranking: no reranking model, `reranking = false`, or a condition that cannot be checked on the
  * candidates alone
  */
@@ -110,7 +110,7 @@ function columnsIn(condition: TreeNode): ReadonlySet<string> {
   return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
 }
 
-/** `FROM kb AS k (a, b)`: the columns have other names then. */
+/** `FROM kb AS k (a, b)`: then the columns have other names. */
 function isRenaming(from: TreeValue): boolean {
   if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
   const { column_name_alias: names } = from

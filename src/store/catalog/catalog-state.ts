@@ -5,7 +5,7 @@ import {
   findProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
 import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Project } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -169,13 +169,17 @@ export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'th
 }
 
 /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
-export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & Storage): void {
+export function checkKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  draft: Scoped & Storage & Pick<KnowledgeBaseDraft, 'remote'>,
+): void {
   if (snapshot.knowledgeBases.some((kb) => isSameRelation(kb, draft))) {
     const message = `Knowledge Base with name ${draft.name} already exists`
     throw new AppError('knowledge_base_exists', message)
   }
   checkRelationName(snapshot, draft)
-  if (isDefaultStorage(draft)) return
+  // Any number of knowledge bases may attach the same tables, with a copy or without.
+  if (isDefaultStorage(draft) || draft.remote?.isOwner === false) return
   if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
     const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
     throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)

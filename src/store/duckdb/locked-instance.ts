@@ -67,7 +67,7 @@ export async function lockedInstance(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // Without a folder nothing is spilled.
+    // Without a folder nothing is spilled to disk.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
   })
@@ -167,7 +167,7 @@ async function controlOf(connection: DuckDBConnection): Promise<Control> {
   return control
 }
 
-// Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.
+// Names the process that has the data folder open, for people. DuckDB's own lock is what counts.
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096

@@ -31,6 +31,10 @@ export interface Copy {
   readonly touched: Set<TouchedRows>
   /** Where not all rows are here: those that searches have brought along. */
   readonly found: FoundRows
+  /** Where not all rows are here: the pieces of work that use some of them now. */
+  userCount: number
+  /** Where not all rows are here: the rows that were brought, counted each time. */
+  rowCount: number
   /** As it was read last, where not all rows are here; null: not since the start. */
   state: RemoteState | null
   /** When that was, on the clock of `performance.now()`. */
@@ -50,6 +54,8 @@ export function newCopy(kind: CopyKind, revision: number): Copy {
     revision,
     touched: new Set(),
     found: new FoundRows(),
+    userCount: 0,
+    rowCount: 0,
     state: null,
     refreshedMs: Number.NEGATIVE_INFINITY,
     writes: new SerialQueue(),
@@ -61,6 +67,13 @@ export function newCopy(kind: CopyKind, revision: number): Copy {
 /** Without a copy only the definition is of interest, and that may be a second old. */
 export function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
   return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+}
+
+const NEEDED_ROWS_MAX = 50_000
+
+/** Whether the rows that are here should go, which nothing uses. */
+export function isOverfull({ rowCount, userCount }: Copy): boolean {
+  return rowCount > NEEDED_ROWS_MAX && userCount === 0
 }
 
 /** What the tables here must be prepared for. */

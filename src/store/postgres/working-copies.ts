@@ -26,6 +26,7 @@ import {
   type CopyKind,
   copiedRows,
   type Gone,
+  isOverfull,
   isRecent,
   keysOfTouched,
   keysWithout,
@@ -167,14 +168,16 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     work: (kb: KnowledgeBase) => Promise<T>,
   ): Promise<T> {
     const copy = this.#copies.get(kb.id)
-    if (rows.areFound === true && copy !== undefined && (await this.#copyFound(kb, copy, rows))) {
-      return work(this.#current(kb))
-    }
-    copy?.touched.add(rows)
+    if (copy === undefined) return work(kb)
+    copy.userCount += 1
     try {
+      const isHere = rows.areFound === true && (await this.#copyFound(kb, copy, rows))
+      if (isHere) return await work(this.#current(kb))
+      copy.touched.add(rows)
       return await work(await this.fresh(kb))
     } finally {
-      copy?.touched.delete(rows)
+      copy.userCount -= 1
+      copy.touched.delete(rows)
     }
   }
 
@@ -274,9 +277,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   /** What a search has brought along. @returns false where that is not all of it any more */
-  async #copyFound(kb: KnowledgeBase, { state, found }: Copy, { keys }: TouchedRows) {
+  async #copyFound(kb: KnowledgeBase, copied: Copy, { keys }: TouchedRows) {
+    const { state, found } = copied
     const batch = found.of(keys)
     if (batch === null || state === null) return false
+    copied.rowCount += keys.length
     await this.#here().copyHere(kb, incomingOf(state), (tables) => {
       return copiedRows(tables, batch, [], state.nextChunkKey)
     })
@@ -294,9 +299,13 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       keys: [...copy.touched].flatMap(({ keys }) => keys),
     }
     const isNothing = touched.ids.length + touched.keys.length === 0
-    if (copy.state === null) await this.#emptied(kb)
+    if (copy.state === null || isOverfull(copy)) {
+      await this.#emptied(kb)
+      copy.rowCount = 0
+    }
     if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
       const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
+      copy.rowCount += batch.keys.length
       await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
         const there = isNothing ? [] : await keysOfTouched(tables, touched)

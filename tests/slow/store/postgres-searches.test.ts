@@ -178,6 +178,15 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     expect(await other.rows(search)).toEqual([['new']])
   })
 
+  test('a copy under another name on the same server has all rows', async () => {
+    const storage = 'storage = {"database": "pg", "table": "kb"}'
+    await must(remote, `CREATE KNOWLEDGE_BASE copied USING ${storage}, attach = true`)
+    expect(await remote.rows('SELECT count(*) FROM copied')).toEqual([[300]])
+    await must(remote, 'DROP KNOWLEDGE_BASE copied')
+    expect(await remote.rows(`SELECT id FROM kb WHERE content = 'tea' LIMIT 1`)).toHaveLength(1)
+    expect((await remote.send('GET', `${KB}/map`)).text).toContain('copy')
+  })
+
   test('what needs all rows says so, and what to do', async () => {
     for (const statement of [
       'SELECT count(*) FROM kb',

@@ -19,12 +19,12 @@ interface Message {
   readonly content: string
 }
 
-/** Where a statement of the answer comes from: a passage of a document. */
+/** The evidence for a statement of the answer: a passage of a document. */
 export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
-  /** The quote itself, word for word as it is in the chunk. */
+  /** Quoted verbatim from the chunk. */
   readonly text: string
   /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
@@ -39,7 +39,7 @@ export const EVIDENCE_LEVELS = ['answer', 'closest', 'none'] as const
 
 export type EvidenceLevel = (typeof EVIDENCE_LEVELS)[number]
 
-/** A statement over tables whose rows the answer is made of. */
+/** A statement over tables whose rows the answer uses. */
 export interface StatementRows {
   readonly sql: string
   readonly column_names: readonly string[]
@@ -49,16 +49,16 @@ export interface StatementRows {
   readonly is_cut: boolean
 }
 
-/** A chart that comes with the answer. */
+/** A chart in the answer. */
 export interface Chart {
-  /** Vega-Lite 5 with the rows within it: nothing is loaded, and it holds no expressions. */
+  /** Vega-Lite 5 with inline rows: it loads nothing and has no expressions. */
   readonly spec: Readonly<Record<string, unknown>>
   readonly sql: string
   readonly column_names: readonly string[]
   readonly data: readonly (readonly ResultValue[])[]
 }
 
-/** What an answer leans on besides its citations. Lists that are empty are left out. */
+/** The basis of an answer besides its citations. Empty lists are left out. */
 export interface AnswerFindings {
   readonly statements?: readonly StatementRows[]
   readonly charts?: readonly Chart[]
@@ -76,7 +76,7 @@ export interface StartEvent extends Watched {
   readonly type: 'start'
   readonly prompt: string
   readonly trace_id: string
-  /** Where the conversation is kept. */
+  /** Where the conversation is stored. */
   readonly conversation_id?: string
 }
 
@@ -95,7 +95,7 @@ export interface StepsEvent extends Watched {
 /** How well what was read answers the question. */
 export interface AnswerEvidence {
   readonly evidence: EvidenceLevel
-  /** A model answered although nothing that it read seems to answer the question. */
+  /** A model answered, though nothing it read seems to answer the question. */
   readonly low_evidence?: true
 }
 
@@ -147,7 +147,7 @@ export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
-  /** As the `error_code` of the stored turn: `cancelled`, if it was stopped. */
+  /** The `error_code` of the stored turn; `cancelled` if it was stopped. */
   readonly error_code: ErrorCode
   readonly trace_id: string
 }
@@ -174,9 +174,9 @@ export function conversationTitle(question: string): string {
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
 }
 
-/** The pages or slides of a chunk, so that a quote in it can name its own. */
+/** The pages or slides of a chunk, from which a quote finds its own. */
 export interface ChunkPages {
-  /** That of the chunk's first character. */
+  /** Page of the chunk's first character. */
   readonly first: number
   /** The start of each further page, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]

@@ -17,12 +17,13 @@ export interface RemoteBegin {
   readonly opening: string
 }
 
-/** A database that may hold knowledge bases. `sources/` implements it. */
+/** A database that can store knowledge bases. `sources/` implements it. */
 export interface RemoteDatabases {
   /**
    * One transaction, committed when `work` has resolved and rolled back when it fails. Each statement of a `read` sees the
    * same state.
-   * @throws AppError `source_failed` with the server's reason, `timeout`, `sql_not_supported` for an engine that holds none
+   * @throws AppError `source_failed` with the server's reason, `timeout`, `sql_not_supported` for an engine that cannot
+   * store any
    */
   transaction<T>(
     source: DataSource,
@@ -51,20 +52,20 @@ export interface TouchedRows {
 /** Where knowledge bases are stored, for creating, attaching and dropping them. */
 export interface KnowledgeBaseStorages {
   /**
-   * Makes the tables, all of them or none.
+   * Creates the tables, all of them or none.
    * @param definition what another Eider makes the same knowledge base from
    * @throws AppError `storage_in_use`, `invalid_database` naming what the server lacks, `source_failed`
    */
   create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void>
   /** The definition that `create` stored. @throws AppError `table_not_found`, `invalid_database`, `source_failed` */
   definitionOf(place: StoragePlace): Promise<string>
-  /** Removes the tables of an owner. Nothing happens for a knowledge base that is stored here. @throws AppError `source_failed` */
+  /** Removes the tables of an owner. Does nothing for a knowledge base stored here. @throws AppError `source_failed` */
   drop(kb: KnowledgeBase): Promise<void>
   /** Removes tables that no knowledge base uses. */
   remove(place: StoragePlace): Promise<void>
   /**
-   * Brings what is here up to what its place holds. Costs nothing for one that is stored here.
-   * @returns the knowledge base as it is then
+   * Updates the local copy from its database. Costs nothing for one stored here.
+   * @returns the knowledge base after that
    * @throws AppError `source_failed`, `timeout`, `invalid_database`
    */
   fresh(kb: KnowledgeBase): Promise<KnowledgeBase>

@@ -11,7 +11,7 @@ export interface ObservedCall {
 export interface Conversation {
   /** The question, with its context if it is not understandable alone. */
   readonly question: string
-  /** The calls of this question that have a result. */
+  /** This question's calls that have a result. */
   readonly calls: readonly ObservedCall[]
 }
 
@@ -94,8 +94,8 @@ function sourceMeant(question: string, answer: string): string | null {
 }
 
 /**
- * "And in 2024?" asks the same of another year, "what about the mixer?" of another thing than the one that the answer
- * before was about: what they take the place of is left out.
+ * "And in 2024?" asks the same about another year, "what about the mixer?" about something other than the previous answer:
+ * what they replace is left out.
  */
 function withoutReplaced(earlier: string, question: string, answer: string): string {
   const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))

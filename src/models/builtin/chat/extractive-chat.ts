@@ -39,9 +39,8 @@ const ROWS_ID = 'rows'
 const OPTION_ID = 'option-'
 
 /**
- * The chat model that needs no key: it takes the same turns as a language model (list the knowledge
- * bases, search each, answer) and answers with the sentences that fit the question best, quoted and
- * cited.
+ * The chat model that needs no key. It takes the same turns as a language model (list the knowledge bases, search each,
+ * answer) and answers with the sentences that fit the question best, quoted and cited.
  */
 export function extractiveChat(embed: Embedder['embed']): ChatModel {
   return { respond: (request, signal) => respond(request, embed, signal) }
@@ -69,7 +68,7 @@ async function* respond(
   yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)), judged }
 }
 
-/** Words, marks and ideographs are its tokens: that is what it compares. */
+/** It compares words, marks and ideographs, so these are its tokens. */
 const TOKEN = /\p{Ideographic}|(?:(?!\p{Ideographic})[\p{L}\p{M}\p{N}])+|[^\s\p{L}\p{M}\p{N}]/gu
 
 function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
@@ -84,7 +83,7 @@ interface Turn {
   /** Knowledge bases. */
   readonly names: readonly string[]
   readonly calls: readonly ObservedCall[]
-  /** Which of them are searched. */
+  /** The ones to search. */
   readonly choice: Choice
   readonly searches: readonly ObservedCall[]
   /** The tools that may still be called. */
@@ -156,7 +155,7 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   })
 }
 
-/** As manuals name an option that they explain: at the start of a line, indented or in backticks. */
+/** How manuals introduce an option: at the start of a line, indented or in backticks. */
 const OPTION_FORMS = ['#,%', '# %', '%  #,%', '%  # %', '%\n#,%', '%\n# %', '%`#%']
 
 /** @param option that the chunks hold in one of the forms above */
@@ -181,7 +180,7 @@ function answerFromRows(turn: Turn): WrittenAnswer | null {
   return text === null ? null : { text, evidence: 'answer', further: '' }
 }
 
-/** Only where there is no knowledge base. */
+/** Only if there is no knowledge base. */
 function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
   const listing = calls.find(({ name }) => name === TABLES_TOOL)
   const tables = listing === undefined ? [] : listedNames(listing.observation)
@@ -189,7 +188,7 @@ function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
   return { text: tablesAnswer(tables), evidence: 'none', further: '' }
 }
 
-/** With what holds the question's option; a search for it that failed is done without. */
+/** Adds passages with the question's option; a failed search for it is ignored. */
 function withOption(found: readonly Passage[], { calls, choice }: Turn): readonly Passage[] {
   const known = new Set(found.map(({ chunkId }) => chunkId))
   const held = calls

@@ -5,7 +5,7 @@ import { learnedLanguage } from '../../../core/text/learned-language.ts'
 import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
 import { withParts } from './keywords.ts'
 
-/** The built-in embedding model reads English; for other languages and scripts there are only words. */
+/** The built-in embedding model reads English; for other languages and scripts only words are compared. */
 export type QuestionKind = 'english' | 'latin' | 'other'
 
 export interface TextTerms {
@@ -15,13 +15,13 @@ export interface TextTerms {
   readonly grams: ReadonlySet<string>
 }
 
-/** What a question asks about, as terms that a text may hold, each as rare as it is in some texts. */
+/** What a question asks about, as terms that a text may contain, weighted by their rarity in some texts. */
 export class QuestionTerms {
   readonly kind: QuestionKind
   readonly #analyzer: Analyzer
   /** Term → its weight. */
   readonly #weights: ReadonlyMap<string, number>
-  /** Terms that follow each other in the question, small words aside. */
+  /** Consecutive terms of the question, ignoring small words. */
   readonly #pairs: readonly (readonly [string, string])[]
   readonly #grams: ReadonlyMap<string, number>
   /** Passages and units are looked at more than once. */
@@ -89,7 +89,7 @@ export class QuestionTerms {
     return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
-  /** The share of neighbouring terms of the question that are near each other in a text. */
+  /** The share of the question's neighbouring terms that are near each other in a text. */
   pairsHeld({ places }: TextTerms): number {
     if (this.#pairs.length === 0) return 0
     const held = this.#pairs.filter(([first, second]) => {
@@ -112,7 +112,7 @@ const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
 const GRAM_CHARS = 4
 
-/** Of each item: how few texts have it. */
+/** How few texts contain each item. */
 function rarity(
   items: readonly string[],
   texts: readonly { has(item: string): boolean }[],

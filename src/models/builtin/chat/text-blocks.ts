@@ -27,7 +27,7 @@ const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
 const ROW = /^\s*\|.*\S/
 const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
-/** Link definitions: not text to read. */
+/** Link definitions: not readable text. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
 /** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
@@ -271,7 +271,7 @@ function plainSpan({ start, end }: Span): Span {
   return { start, end }
 }
 
-/** Without marks, links and pictures. */
+/** Without markup, links and pictures. */
 export function plainTitle(text: string): string {
   return text
     .slice(0, 300)

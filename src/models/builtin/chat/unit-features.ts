@@ -5,14 +5,14 @@ import { QuestionTerms, type TextTerms } from './question-terms.ts'
 import { unitsOf } from './units.ts'
 import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
 
-/** Units that are looked at, of passages that may be long. */
+/** Units examined, because passages may be long. */
 const UNITS_MAX = 2000
 
 /** docs/agents/measuring.md explains them. */
 export type RankFeature = keyof typeof WEIGHTS.english
 export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
 
-/** Those of the order, and two for the answerability alone. */
+/** Those for ranking, and two only for answerability. */
 export type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
 
 export interface FeaturedUnit {
@@ -49,7 +49,7 @@ export function featuredQuestion(question: string, passages: readonly Passage[])
   return { terms, units: [...unique.values()] }
 }
 
-/** @returns the features of a unit with the terms of those beside it */
+/** @returns the features of a unit with the terms of its neighbours */
 function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
   const wanted = wantedKind(question)
   const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
@@ -68,7 +68,7 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       rank: ranks.get(passage) ?? 0,
       vector: passage.cosine ?? 0,
       passagePairs: terms.pairsHeld(whole),
-      // Its setting counts half: all units below a heading share it.
+      // Its surroundings count half: all units below a heading share them.
       held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
       nearby: terms.weightHeld(held, ...beside),
       pairs: terms.pairsHeld(held),
@@ -106,7 +106,7 @@ export function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>
   return `${heading}\n${text}`
 }
 
-/** With its setting: what the unit is about. */
+/** With its surroundings: what the unit is about. */
 export function inContext({ text, setting }: AnswerUnit): string {
   return setting === '' ? text : `${setting}: ${text}`
 }

@@ -15,10 +15,10 @@ import {
   withCosines,
 } from './unit-features.ts'
 
-/** The number of units to embed, and the part of each: embedding one takes 10 to 15 ms of a core. */
+/** Units to embed, and how much of each: embedding one takes 10 to 15 ms of a core. */
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
-/** A unit without a word of the question beside it either says the same in other words, or something else. */
+/** A unit without a word of the question nearby either says the same in other words, or something else. */
 const WORDLESS_COSINE_MIN = 0.4
 
 export interface ScoredUnit extends FeaturedUnit {
@@ -126,7 +126,7 @@ export type JudgeFeature = keyof typeof WEIGHTS.answerable
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
 /**
- * `rest…` are means over the other documents found: how similar a base is to itself.
+ * `rest…` are means over the other documents found: how similar a knowledge base is to itself.
  * @param scored the best first, at least one
  */
 export function judgedFeatures(

@@ -2,7 +2,7 @@ import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/senten
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
 import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
-/** For one quote. */
+/** Of one quote. */
 export const QUOTE_CHARS_MAX = 400
 /** Headings of a unit that its context shows. */
 const HEADINGS_TOLD = 2
@@ -108,7 +108,7 @@ class UnitCutter {
     this.#described(block, this.#leadOfList())
   }
 
-  /** Only a sentence that announces a list leads to it: any other one is before it by chance. */
+  /** Only a sentence that announces a list introduces it: any other precedes it by chance. */
   #leadOfList(): Span | null {
     const lead = this.#lead
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
@@ -182,7 +182,7 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A short list is one unit besides its items: the answer to a question about all of them. */
+  /** A short list is also one unit, besides its items: the answer to a question about all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []
@@ -295,7 +295,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   return { text, pieces: [...stretch.pieces, piece] }
 }
 
-/** The most relevant piece that contains a part; else the one with most of it. */
+/** The most relevant piece that contains the span; else the one with most of it. */
 export function pieceOf({ pieces }: Stretch, span: Span): StretchPiece {
   const held = (piece: Span) => {
     return Math.min(piece.end, span.end) - Math.max(piece.start, span.start)

@@ -4,7 +4,7 @@ import type { AnswerUnit } from './answer-unit.ts'
 
 /** The score of a unit for the position and form that the question asks for, besides its words. */
 export class WantedForm {
-  /** The subject of "What is X?"; null: nothing is to be explained. */
+  /** The subject of "What is X?"; null: not such a question. */
   readonly #subject: string | null
   readonly #options: readonly RegExp[]
   /** The heading or text above the sentences so far. */
@@ -24,7 +24,7 @@ export class WantedForm {
     return this.#worthOfOption(unit) + this.#worthOfDefinition(unit) - cost
   }
 
-  /** An option is explained where it is named first; in other places it is only mentioned. */
+  /** An option is explained where it is named first; elsewhere it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -98,7 +98,7 @@ export type AnswerKind = keyof typeof WORDS.wanted
 
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
 
-/** Words of one list as one expression; whole words where a script has spaces. */
+/** Words of one list as one expression; whole words in scripts with spaces. */
 function anyOf(words: readonly string[]): RegExp {
   const forms = words.map((word) => {
     const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -121,7 +121,7 @@ const REASON = anyOf(WORDS.reasons)
 const NAME =
   /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
 
-/** The kind that a question asks for first; `name` only where it asks for nothing else. */
+/** The kind a question asks for first; `name` only if it asks for nothing else. */
 export function wantedKind(question: string): AnswerKind | null {
   let best: { readonly kind: AnswerKind; readonly at: number } | null = null
   for (const [kind, expression] of ASKS) {

@@ -127,7 +127,7 @@ const FINDINGS = {
   }),
 }
 
-/** Of an answer that a model gave. */
+/** Set on a model's answer. */
 const LOW_EVIDENCE = t.Optional(
   t.Literal(true, {
     description: 'The model answered, but nothing that it read seems to answer the question',
