@@ -51,7 +51,7 @@ function foundAt({ bytes, whole }: JsonText, at: number): string {
 
 const LINE_FEED = 0x0a
 const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d])
-const WORD = /^[\w.+-]*/
+const JSON_WORD = /^[\w.+-]*/
 const WORD_BYTES_MAX = 2_048
 const LITERAL = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 const LENIENT_LITERAL = /^(?:NaN|-?Infinity)$/
@@ -152,7 +152,7 @@ class Scanner {
     }
     if (char === '"') return this.#string(this.#afterValue())
     const text = Buffer.from(this.#bytes.subarray(this.at, this.at + WORD_BYTES_MAX))
-    const word = WORD.exec(text.toString('latin1'))?.[0] ?? ''
+    const word = JSON_WORD.exec(text.toString('latin1'))?.[0] ?? ''
     const isKnown =
       LITERAL.test(word) || (this.#text.isLenient === true && LENIENT_LITERAL.test(word))
     // What is longer was read by the parser: it is a number.

@@ -115,9 +115,9 @@ const CALLS = {
 const MUSL_NAMES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
 /** GNU's library or musl; null on other systems. */
-export const LIBC = process.platform === 'linux' ? opened() : null
+export const LIBC = process.platform === 'linux' ? openedLibrary() : null
 
-function opened() {
+function openedLibrary() {
   for (const name of ['libc.so.6', `libc.musl-${MUSL_NAMES[process.arch]}.so.1`]) {
     try {
       return dlopen(name, CALLS).symbols

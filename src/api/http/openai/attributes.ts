@@ -95,7 +95,7 @@ export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>):
 /** As in `POST …/search`. */
 type Filter = Readonly<Record<string, unknown>>
 
-const COMPARISONS: Readonly<Record<string, string>> = {
+const FILTER_OPS: Readonly<Record<string, string>> = {
   eq: '=',
   ne: 'not',
   gt: '>',
@@ -141,11 +141,11 @@ function filterOf(sent: unknown, place: Place): Filter {
     })
     return { [type]: inner }
   }
-  const operator = typeof type === 'string' && Object.hasOwn(COMPARISONS, type) && COMPARISONS[type]
+  const operator = typeof type === 'string' && Object.hasOwn(FILTER_OPS, type) && FILTER_OPS[type]
   if (typeof operator !== 'string') {
     throw wrong(
       `${path}.type`,
-      `must be one of ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`,
+      `must be one of ${[...Object.keys(FILTER_OPS), 'and', 'or'].join(', ')}`,
     )
   }
   if (typeof key !== 'string' || key === '') throw wrong(`${path}.key`, 'must be a text')

@@ -145,7 +145,7 @@ function chatIdOf(traceId: string): string {
   return `chatcmpl-${traceId}`
 }
 
-const FINISHES: Readonly<Record<FinishReason, string>> = {
+const CHAT_FINISHES: Readonly<Record<FinishReason, string>> = {
   stop: 'stop',
   tool_calls: 'stop',
   length: 'length',
@@ -154,7 +154,7 @@ const FINISHES: Readonly<Record<FinishReason, string>> = {
 }
 
 function finishOf({ finish = 'stop' }: Answer): string {
-  return FINISHES[finish]
+  return CHAT_FINISHES[finish]
 }
 
 /** null: not counted by the provider. */

@@ -71,13 +71,13 @@ export function endOf(answer: Answer, output: readonly Item[]): object {
     status: isWhole ? 'completed' : 'incomplete',
     incomplete_details: isWhole ? null : { reason },
     output,
-    usage: usageOf(usage),
+    usage: responseUsage(usage),
     ...(conversationId === undefined ? {} : { conversation: { id: `conv_${conversationId}` } }),
   }
 }
 
 /** Clients of this API insist on numbers: 0 where tokens were not counted. */
-function usageOf(usage: TokenUsage | null) {
+function responseUsage(usage: TokenUsage | null) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {
     input_tokens: inputTokens,

@@ -111,18 +111,18 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
 function documentedParameters(declared: Operation, named: Map<string, JsonSchema>) {
   const inPath = [...declared.path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const schema = PATH_PARAMETERS[name] ?? t.String()
-    return parameterOf('path', name, shownSchema(schema, named))
+    return documentedParameter('path', name, shownSchema(schema, named))
   })
   const inQuery = Object.entries(declared.query?.parameters ?? {}).map(([name, { schema }]) => {
-    return parameterOf('query', name, shownSchema(schema, named))
+    return documentedParameter('query', name, shownSchema(schema, named))
   })
   const inHeaders = Object.entries(declared.headers ?? {}).map(([name, description]) => {
-    return parameterOf('header', name, { type: 'string', description })
+    return documentedParameter('header', name, { type: 'string', description })
   })
   return [...inPath, ...inQuery, ...inHeaders]
 }
 
-function parameterOf(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema) {
+function documentedParameter(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema) {
   const { description = '', ...shape } = schema
   return { name, in: place, required: place === 'path', description, schema: shape }
 }

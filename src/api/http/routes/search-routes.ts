@@ -40,7 +40,7 @@ const NEIGHBOURS_MAX = 10
 const VECTOR_MAX = 65_536
 const SHOWN_COLUMNS_MAX = 1000
 
-const optional = {
+const optionalPart = {
   flag: () => maybe(t.Boolean()),
   number: () => maybe(t.Number()),
   integer: (minimum: number, maximum: number) => {
@@ -51,22 +51,22 @@ const optional = {
 const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
-    k: optional.integer(1, K_MAX),
+    k: optionalPart.integer(1, K_MAX),
     limit: maybe(
       t.Number({ multipleOf: 1, minimum: 1, maximum: K_MAX, description: 'Another name for k' }),
     ),
     mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
-    alpha: optional.number(),
+    alpha: optionalPart.number(),
     fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
-    feedback: optional.flag(),
+    feedback: optionalPart.flag(),
     filters: maybe(anObject(CONDITIONS)),
-    min_relevance: optional.number(),
-    rerank: optional.flag(),
-    per_document: optional.flag(),
-    explain: optional.flag(),
-    highlight: optional.flag(),
-    answerability: optional.flag(),
-    neighbours: optional.integer(0, NEIGHBOURS_MAX),
+    min_relevance: optionalPart.number(),
+    rerank: optionalPart.flag(),
+    per_document: optionalPart.flag(),
+    explain: optionalPart.flag(),
+    highlight: optionalPart.flag(),
+    answerability: optionalPart.flag(),
+    neighbours: optionalPart.integer(0, NEIGHBOURS_MAX),
     columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
   {
