@@ -72,7 +72,7 @@ export class AgentActor {
     }
   }
 
-  /** Now and then: each message wakes the thread. */
+  /** Only occasionally, because each message wakes the thread. */
   #tellTaken(): void {
     this.#taken += 1
     if (this.#taken < AGENT_LIMITS.eventsWaitingMax / 4) return

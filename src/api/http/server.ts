@@ -225,7 +225,7 @@ function admit(
   params: PathParams,
 ): void {
   scope.principal = principal
-  // Each login has its own share of the places for statements; without one, each address has.
+  // Each login gets its own share of the statement slots; without a login, each address does.
   if (login !== undefined) setCaller(scope.signal, login)
   const isChange = (needs === 'write' || needs === 'admin') && method !== 'GET'
   if (isChange) scope.noteChange(id ?? `${method} ${path}`, Object.values(params))

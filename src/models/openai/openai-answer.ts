@@ -30,7 +30,7 @@ export class OpenaiAnswer implements PartialAnswer {
 
   /** @param piece a chunk or a whole completion */
   add(piece: unknown): readonly SpokenDelta[] {
-    // Groq also sends its counts in a place of its own.
+    // Groq also sends its counts in a separate field.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
     this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')

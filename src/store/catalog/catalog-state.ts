@@ -23,7 +23,7 @@ type ListName =
   | 'tables'
   | 'dataSources'
 
-/** What everything that is stored shares. */
+/** Shared by everything that is stored. */
 export interface StoreParts {
   readonly database: Database
   readonly state: CatalogState
@@ -75,12 +75,12 @@ export class CatalogState {
     this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
-  /** For what is derived from the stored things. */
+  /** Notified of changes, to update derived data. */
   get listener(): CommitListener {
     return this.#listener
   }
 
-  /** From now on this one listens, alone. */
+  /** Sets the only listener. */
   setListener(listener: CommitListener): void {
     this.#listener = listener
   }

@@ -16,7 +16,7 @@ import {
   validBits,
 } from './raw-vectors.ts'
 
-/** How a kind of lines writes its cells. */
+/** How a line format writes its cells. */
 export interface CellFormat {
   readonly nullText: string
   /** Texts for what a number of JSON cannot say. */
@@ -27,7 +27,7 @@ export interface CellFormat {
   readonly isPostgres?: boolean
   /** Writes the text at that position, as UTF-8. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
-  /** The text of any other value: what the format writes for it. */
+  /** The format's text for any other value. */
   other(value: ResultValue, type: DuckDBType): string
 }
 
@@ -105,7 +105,7 @@ interface FixedValues {
 const HIGH = 2 ** 32
 const EXACT_HIGH = 2 ** 21
 
-/** A 64-bit integer that is one of JavaScript's, too; null: it is too large for that. */
+/** A 64-bit integer that JavaScript represents exactly; null: too large. */
 function exactAt(view: DataView, row: number): number | null {
   const high = view.getInt32(row * 8 + 4, true)
   if (high < -EXACT_HIGH || high >= EXACT_HIGH) return null
@@ -115,7 +115,7 @@ function exactAt(view: DataView, row: number): number | null {
 /** A double preserves this many digits. */
 const EXACT_WIDTH = 15
 
-/** As DuckDB casts it, while its digits are a number of JavaScript. */
+/** As DuckDB casts it, as long as its digits fit a JavaScript number. */
 function decimalWriter(
   { width, scale }: DuckDBDecimalType,
   { isExact, isPostgres = false }: CellFormat,
@@ -142,7 +142,7 @@ function writeScaled(digits: number, scale: number, out: ByteBuffer): true {
   return written(out, `${sign}${text.slice(0, point)}.${text.slice(point)}`)
 }
 
-/** Values of a fixed width. What is rare among them goes the long way. */
+/** Values of a fixed width. Rare cases take the slow path. */
 class FixedColumn implements CellColumn {
   readonly #write: FixedWriter
   readonly #slow: CellColumn & { writeValue(row: number, out: ByteBuffer): void }
@@ -168,7 +168,7 @@ class FixedColumn implements CellColumn {
   }
 }
 
-/** Values of any type, each through what JSON says of it. */
+/** Values of any type, each via its JSON form. */
 class ValueColumn implements CellColumn {
   readonly #format: CellFormat
   readonly #type: DuckDBType
@@ -298,7 +298,7 @@ const KNOWN_DAYS_MAX = 4096
 /** The texts of dates, which repeat. */
 class DayTexts {
   readonly quote: string
-  /** Whether seconds without a fraction have none, and others no zeros at its end. */
+  /** Omits seconds without a fraction, and zeros at the end of one. */
   readonly isShort: boolean
   /** After the time. */
   readonly zone: string

@@ -140,7 +140,7 @@ interface SearchBoxProps {
   readonly kb: KnowledgeBase | undefined
   readonly box: RefObject<HTMLInputElement | null>
   readonly onChange: (part: Partial<SearchSettings>) => void
-  /** Runs what may be slow. */
+  /** Runs the slow part. */
   readonly onEnter: () => void
 }
 
