@@ -92,7 +92,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 /** Weighed against the parts of a unit's score. */
 const WORTH = {
   ...{ option: 12, mention: 1, definition: 8, opening: 9 },
-  ...{ named: 4, headed: 2, list: 12, code: 3, fragment: 2 },
+  ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
