@@ -194,6 +194,9 @@ export function createApp(options: AppOptions): App {
     }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
+    judgeAnswerability: async (question, passages) => {
+      return (await LATER.answerability()).answerabilityOf(question, passages)
+    },
     chatProviders: CHAT_PROVIDERS,
     checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
     checkServerAddress: (url) => checkNamedAddress(url, guard),

@@ -3,7 +3,7 @@ import type { Attachments, MapUses, UseCases } from '../api/http/request/route-c
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
 import { withoutCopy } from '../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
-import type { FoundPassage, TokenCounter } from '../core/domain/ports/model-ports.ts'
+import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
 import {
   type Attachment,
   attachJobOf,
@@ -19,7 +19,6 @@ import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-changes.ts'
 import type { TransferUses } from '../query/documents/move-knowledge-base.ts'
 import type { QueryRequest } from '../query/run/run-query.ts'
-import type { SearchAnswer } from '../query/search/run-search.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions, UNKNOWN_VARIABLES } from '../query/sessions.ts'
 import type { ComputedMaps } from '../retrieval/map/computed-maps.ts'
@@ -88,10 +87,7 @@ export function useCases(
     },
     dropSessions,
     search: async (kb, order, signal) => {
-      const answer = await (await LATER.search()).runSearch(kb, order, queryDeps, signal)
-      if (!order.isJudged || typeof order.query !== 'string') return answer
-      const { answerabilityOf } = await LATER.answerability()
-      return { ...answer, answerable: answerabilityOf(order.query, foundPassages(answer)).score }
+      return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
     documents: documentUsesOf(queryDeps, reader),
     embeddings: { embedder: (ref) => queryDeps.embedders.embedder(ref), counter: wordPieces },
@@ -234,18 +230,6 @@ function transferUsesOf(
       })
     },
   }
-}
-
-function foundPassages({ results }: SearchAnswer): readonly FoundPassage[] {
-  return results.map(({ id, content, metadata, relevance, distance }) => {
-    return {
-      documentId: id,
-      text: content,
-      heading: typeof metadata.heading === 'string' ? metadata.heading : '',
-      relevance: relevance ?? 0,
-      ...(distance === null ? {} : { cosine: Math.max(0, 1 - distance) }),
-    }
-  })
 }
 
 /** Maps of knowledge bases: what makes them is loaded with the first request for one. */

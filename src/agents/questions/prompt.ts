@@ -82,6 +82,9 @@ function nameLine(text: string): string {
   return firstChars(plain, NAMES_CHARS_MAX)
 }
 
+/** Of `answerable`: 6 of 100 questions that have an answer are below it. */
+const LOW = 0.27
+
 const SQL_PART = `How to query:
 - The SQL dialect is DuckDB's. One SELECT per call.
 - Put names with other characters than letters, digits and _ in double quotes, each part alone:
@@ -94,6 +97,9 @@ const SQL_PART = `How to query:
 - Metadata columns filter and group as any column: content = 'text' AND year > 2020.
 - chunk_content LIKE '%word%' is a literal match.
 - Always select chunk_id and chunk_content of what you want to quote, and always set a LIMIT.
+- The column answerable, if you name it, is the same in all rows of a search: 0 to 1, how likely its best
+  chunks answer the text, so search for the whole question. Below ${LOW} they are probably about something
+  near it: then look for the very fact in them, and say so if it is missing.
 - If nothing fits, try other words before you give up.`
 
 const FOREIGN_PART = `Tools of others:

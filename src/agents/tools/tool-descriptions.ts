@@ -104,7 +104,7 @@ function formsFor(kb: KnowledgeBase): readonly string[] {
   const counted = column === undefined ? 'id' : quote(column.name)
   return [
     'Statements that work:',
-    `- the best chunks: SELECT id, chunk_id, chunk_content, relevance FROM ${from} WHERE content = 'text to find'${filter} LIMIT 5`,
+    `- the best chunks: SELECT id, chunk_id, chunk_content, relevance, answerable FROM ${from} WHERE content = 'text to find'${filter} LIMIT 5`,
     `- chunks with a word: SELECT id, chunk_id, chunk_content FROM ${from} WHERE chunk_content ILIKE '%word%' LIMIT 5`,
     `- counts: SELECT ${counted}, count(DISTINCT id) AS documents FROM ${from} GROUP BY 1 ORDER BY 2 DESC LIMIT 20`,
     `- counts over a search: WITH best AS (SELECT * FROM ${from} WHERE content = 'text to find' LIMIT 50) SELECT id, count(*) AS chunks FROM best GROUP BY id`,

@@ -89,13 +89,14 @@ function rank(
 
 /** What does not say how to search means what it means in SQL: by meaning, unless the knowledge base says otherwise. */
 function searchSettings({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
-  const { alpha, fusion, reranking } = search
+  const { alpha, fusion, feedback, reranking } = search
   const mode = search.mode ?? (kb.search.isHybrid ? 'hybrid' : 'vector')
   return {
     k,
     mode,
     ...(alpha === null ? {} : { alpha }),
     ...(fusion === null ? {} : { fusion }),
+    ...(feedback === null ? {} : { hasFeedback: feedback }),
     ...(reranking === null ? {} : { rerank: reranking }),
   }
 }

@@ -1,6 +1,7 @@
 import { PART_CHUNKS, type SearchMode } from '../../core/domain/hybrid-search.ts'
 import { literal } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { FoundPassage } from '../../core/domain/ports/model-ports.ts'
 import type { VectorAccess } from '../../core/domain/ports/search-ports.ts'
 import { matchedWords, type TextRange } from '../../core/text/matched-words.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
@@ -97,7 +98,12 @@ export async function runSearch(
   const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
   const isMarked = order.isHighlighted && typeof order.query === 'string'
   const highlightsOf = isMarked ? matchedWords(String(order.query), kb.language) : null
+  const isJudged = order.isJudged && typeof order.query === 'string'
+  const judged = isJudged
+    ? await deps.judgeAnswerability(String(order.query), chunks.map(foundPassage))
+    : null
   return {
+    ...(judged === null ? {} : { answerable: judged.score }),
     results: chunks.map((chunk, index) => ({
       ...chunk,
       rank: index + 1,
@@ -116,6 +122,16 @@ export async function runSearch(
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
       : null,
+  }
+}
+
+function foundPassage({ id, content, metadata, relevance, distance }: FoundChunk): FoundPassage {
+  return {
+    documentId: id,
+    text: content,
+    heading: typeof metadata.heading === 'string' ? metadata.heading : '',
+    relevance: relevance ?? 0,
+    ...(distance === null ? {} : { cosine: 1 - distance }),
   }
 }
 

@@ -8,6 +8,7 @@ import type {
   AgentAnswer,
   AgentAnswers,
   ChatModels,
+  JudgeAnswerability,
   RerankerRegistry,
 } from '../../core/domain/ports/model-ports.ts'
 import type {
@@ -43,6 +44,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly commits: CommittedStates
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
+  readonly judgeAnswerability: JudgeAnswerability
   readonly chatModels: ChatModels
   readonly chunks: ChunkStore
   readonly activity: ShownActivity

@@ -158,7 +158,7 @@ function definedObject(
   if (read.takeWords('describe', what)) return { kind: `describe_${what}`, name: named() }
   if (read.takeWords('evaluate', what)) {
     const name = named()
-    const options = optionsOf(read, what === 'agent' ? ['questions'] : [])
+    const options = optionsOf(read, [what === 'agent' ? 'questions' : 'test_table'])
     return { kind: `evaluate_${what}`, name, options }
   }
   if (what === 'agent' || !read.takeWords('refresh', what)) return undefined

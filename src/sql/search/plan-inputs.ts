@@ -53,17 +53,17 @@ export interface GivenSearch {
 /** The candidates of a reranked search. */
 export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
-  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first. */
+  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first; `id, metadata` to judge. */
   readonly candidates: TreeNode
-  /** How many candidates to rerank; the others follow them. */
-  readonly rerankedCount: number
+  /** How many candidates to rerank; the others follow them. null: they are judged as an answer. */
+  readonly rerankedCount: number | null
   /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
   readonly thresholds: TreeNode | null
 }
 
-/** Candidates to find and to rerank before the statement runs. */
+/** Candidates to find before the statement runs, and to rerank or to judge. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** Available as `$eider_reranked_<rerankingIndex>`. */
+  /** Available as `$eider_reranked_<rerankingIndex>`, or `$eider_answerable_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** The meaning of the names in `candidates`. */
@@ -252,6 +252,8 @@ export const BOUND = {
   rerankedKeys: numbered('eider_reranked'),
   rerankedRelevances: numbered('eider_reranked_relevances'),
   rerankedDistances: numbered('eider_reranked_distances'),
+  /** How likely the candidates answer the text. */
+  answerable: numbered('eider_answerable'),
 } as const
 
 function numbered(prefix: string): (index: number) => string {

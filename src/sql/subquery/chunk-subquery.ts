@@ -24,7 +24,7 @@ import {
   hybridCtes,
   hybridRows,
 } from './hybrid-rows.ts'
-import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
+import { ANSWERABLE, RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -44,6 +44,8 @@ export interface ChunkSubqueryShape {
   readonly candidatesFor?: number | null
   /** The reranking that provides the chunks; null or unset: none. */
   readonly rerankingIndex?: number | null
+  /** What the hidden column `answerable` holds, as SQL; null: there is none. */
+  readonly answerable: string | null
 }
 
 /**
@@ -60,7 +62,8 @@ export function chunkSubqueryOf(
   /** Columns that `*` must not show. */
   readonly hiddenColumns: readonly string[]
 } {
-  const hidden = hiddenColumnsOf(kb, shape.usedNames)
+  const judged = shape.answerable === null ? [] : [{ name: ANSWERABLE, sql: shape.answerable }]
+  const hidden = [...hiddenColumnsOf(kb, shape.usedNames), ...judged]
   const exclusions = shape.search.exclusions
   if (lateralRankingOf(shape.search) !== null) {
     const columns = hidden.map(columnSql)

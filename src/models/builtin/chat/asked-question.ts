@@ -1,3 +1,4 @@
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type { ChatMessage, ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { keywords } from './keywords.ts'
 
@@ -27,9 +28,25 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   })
   const before = firstCall === -1 ? messages : messages.slice(0, firstCall)
   return {
-    question: asQuery(standaloneQuestion(before)),
+    question: withSpellings(asQuery(standaloneQuestion(before))),
     calls: calls.flatMap((call) => observed(call, messages)),
   }
+}
+
+/** American and British spellings, each with the other one. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map(
+  WORDS.spellings.split(', ').flatMap((pair) => {
+    const [one = '', other = ''] = pair.split(' ')
+    return [[one, other] as const, [other, one] as const]
+  }),
+)
+
+/** With the other spelling of its words behind it: a text may have either. */
+function withSpellings(question: string): string {
+  const others = (question.toLowerCase().match(/\p{L}+/gu) ?? []).flatMap((word) => {
+    return SPELLINGS.get(word) ?? []
+  })
+  return [question, ...new Set(others)].join(' ')
 }
 
 function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly ObservedCall[] {

@@ -41,15 +41,18 @@ export function passagesIn(observation: string): Observed {
   return { kind: 'passages', passages }
 }
 
-/**
- * Comparable between knowledge bases: if only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for unrelated
- * texts. Then this is the cosine, as in hybrid search.
- */
 export function relevanceIn(header: readonly string[], row: readonly string[]): number {
   const cell = (name: string) => row[header.findIndex((column) => column.toLowerCase() === name)]
   const relevance = Number(cell('relevance') ?? 0)
   if (!Number.isFinite(relevance)) return 0
-  const distance = Number(cell('distance') || Number.NaN)
+  return comparableRelevance(relevance, Number(cell('distance') || Number.NaN))
+}
+
+/**
+ * Comparable between searches: where only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for texts that
+ * have nothing in common. There it is the cosine, as in the other kind of search.
+ */
+export function comparableRelevance(relevance: number, distance: number): number {
   const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
   return isOfVectors ? Math.max(0, 1 - distance) : relevance
 }

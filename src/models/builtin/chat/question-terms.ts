@@ -24,6 +24,7 @@ export class QuestionTerms {
   /** Consecutive terms of the question, ignoring small words. */
   readonly #pairs: readonly (readonly [string, string])[]
   readonly #grams: ReadonlyMap<string, number>
+  readonly #parts: Readonly<Record<'names' | 'words', ReadonlyMap<string, number>>>
   /** Passages and units are looked at more than once. */
   readonly #known = new Map<string, TextTerms>()
 
@@ -54,6 +55,12 @@ export class QuestionTerms {
         ]
       }),
     )
+    const named = this.termsOf((question.match(NAMED) ?? []).join(' ')).places
+    const weights = [...this.#weights]
+    this.#parts = {
+      names: new Map(weights.filter(([term]) => named.has(term))),
+      words: new Map(weights.filter(([term]) => !named.has(term))),
+    }
     const whole = terms
       .filter((term) => weightOf(term) === 1)
       .sort((a, b) => (asked.places.get(a)?.[0] ?? 0) - (asked.places.get(b)?.[0] ?? 0))
@@ -89,6 +96,13 @@ export class QuestionTerms {
     return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
+  /** The same of its names and numbers alone, or of its other words; half where there are none. */
+  partHeld(part: 'names' | 'words', ...texts: readonly TextTerms[]): number {
+    const weights = this.#parts[part]
+    if (weights.size === 0) return 0.5
+    return shareOf(weights, (term) => texts.some((text) => text.places.has(term)))
+  }
+
   /** The share of the question's neighbouring terms that are near each other in a text. */
   pairsHeld({ places }: TextTerms): number {
     if (this.#pairs.length === 0) return 0
@@ -111,6 +125,8 @@ export class QuestionTerms {
 const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
 const GRAM_CHARS = 4
+/** Capitalized words behind the first one, and what has digits. */
+const NAMED = /(?<=\S\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}\p{N}’'-]*|\p{L}*\d[\p{L}\d]*/gu
 
 /** How few texts contain each item. */
 function rarity(

@@ -2,7 +2,8 @@ import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
-import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { COMPARES } from './wanted-form.ts'
 
 /** A part of one chunk as shown. */
 interface Quote {
@@ -15,15 +16,14 @@ interface Quote {
 }
 
 const QUOTES_MAX = 3
+/** A comparison shows one of each thing. */
+const COMPARED = 2
 const SENTENCES_MAX = 3
 /** A unit this far behind the best one says something else. */
 const SCORE_GAP_MAX = 4
 /** Two questions, or one with two question words. */
 const SEVERAL =
-  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b|\bdifferences? between\b|\bcompare\b|\bunterschied\w* zwischen\b/iu
-/** Starts of sentences that depend on the previous one. */
-const POINTS_BACK =
-  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
+  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b/iu
 
 /**
  * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.
@@ -33,8 +33,10 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
-  for (const unit of units) {
-    if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
+  const compares = COMPARES.test(question)
+  for (const unit of compares ? byDocument(units) : units) {
+    const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
+    if (chosen.length >= QUOTES_MAX || isFar) break
     // The same in other words may be the answer; next to a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units)
@@ -42,8 +44,15 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
     chosen.push(quote)
   }
   const texts = chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
-  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : 1
+  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : compares ? COMPARED : 1
   return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
+}
+
+/** The best of each document first. */
+function byDocument(units: readonly RankedUnit[]): readonly RankedUnit[] {
+  const documents = units.map(({ passage }) => passage.documentId)
+  const isBest = (_: RankedUnit, at: number) => documents.indexOf(documents[at] ?? '') === at
+  return [...units.filter(isBest), ...units.filter((unit, at) => !isBest(unit, at))]
 }
 
 /** The unit with its surroundings, within one chunk and the length of a quote. */

@@ -283,9 +283,16 @@ export function plainTitle(text: string): string {
     .trim()
 }
 
-/** Whether there are words besides markup. */
+const LINK = /(?<!!)\[([^[\]]{1,80})\](?:\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])/g
+
+const LINKS_MAX = 2
+
+/** Whether there are words besides markup, or little more than a link: `[MIT](LICENSE)`. */
 function isReadable(text: string): boolean {
-  return /[\p{L}\p{N}]/u.test(text.replace(MARKUP, ' '))
+  const isShort = (text.match(LINK)?.length ?? 0) <= LINKS_MAX
+  const plain = isShort ? text.replace(LINK, '$1') : text
+  // A badge is a picture within a link.
+  return /[\p{L}\p{N}]/u.test(plain.replace(MARKUP, ' ').replace(MARKUP, ' '))
 }
 
 /** `> ` of a Markdown quote, and tags that open or close a paragraph. */

@@ -5,6 +5,7 @@ import type {
   FoundPassage,
 } from '../../../core/domain/ports/model-ports.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
+import { comparableRelevance } from './observed-passages.ts'
 import type { QuestionKind, QuestionTerms } from './question-terms.ts'
 import {
   type FeaturedUnit,
@@ -49,9 +50,12 @@ export async function rankedUnits(
 
 /** The same judgement of what a search found, without vectors of its own. */
 export function answerabilityOf(question: string, found: readonly FoundPassage[]): Answerability {
-  const passages = found.map((passage, index) => {
-    return { ...passage, chunkId: `${passage.documentId}:${index}`, pages: null, place: null }
-  })
+  const passages = found.map(({ relevance, cosine, ...passage }, index) => ({
+    ...passage,
+    ...(cosine === undefined ? {} : { cosine: Math.max(0, cosine) }),
+    relevance: comparableRelevance(relevance, 1 - (cosine ?? Number.NaN)),
+    ...{ chunkId: `${passage.documentId}:${index}`, pages: null, place: null },
+  }))
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { score: 0, evidence: 'none' }
   return judgement(scoredUnits(units, plainWeights(terms.kind)), terms, passages)

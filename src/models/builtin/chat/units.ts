@@ -8,6 +8,10 @@ export const QUOTE_CHARS_MAX = 400
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
+/** Begins a sentence that says nothing without the one before. */
+export const POINTS_BACK =
+  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
+
 /** The units of passages, each document's in their order. */
 export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
   return stretchesOf(passages).flatMap((stretch) => new UnitCutter(stretch).cut())
@@ -182,16 +186,17 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A short list is also one unit, besides its items: the answer to a question about all of them. */
+  /** A list, as far as it fits a quote, is also one unit, besides its items: the answer to a question about all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []
     const [first] = items
-    const last = items.at(-1)
     const lead = this.#leadOfList()
-    if (first === undefined || last === undefined || items.length < 2) return
-    const span = { start: this.#lineStart(first.start), end: last.end }
-    if (span.end - span.start <= QUOTE_CHARS_MAX) this.#add('list', span, span, lead)
+    if (first === undefined || items.length < 2) return
+    const start = this.#lineStart(first.start)
+    const end = items.findLast((item) => item.end - start <= QUOTE_CHARS_MAX)?.end
+    const span = { start, end: end ?? start }
+    if (end !== undefined && end > first.end) this.#add('list', span, span, lead)
     this.#lead = null
   }
 
