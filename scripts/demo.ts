@@ -50,7 +50,7 @@ FROM found GROUP BY license ORDER BY chunks DESC, license LIMIT 5`,
 
 const QUESTIONS: readonly string[] = [
   'How do I check whether robots.txt allows a URL to be crawled?',
-  'How do I swap the bundled logger for pino-http in a web server?',
+  'Can postal-mime run in a web browser?',
 ]
 
 /** What the searches and questions are about: it is read first, however slow the machine is. */

@@ -42,7 +42,13 @@ const PICTURES: readonly (readonly [name: string, show: (page: Page) => Promise<
       await page.getByText('Compare', { exact: true }).click()
     },
   ],
-  ['map', (page) => open(page, addressOf.map(...SAMPLE))],
+  [
+    'map',
+    async (page) => {
+      await open(page, addressOf.map(...SAMPLE))
+      await page.getByRole('heading', { name: 'Regions' }).waitFor()
+    },
+  ],
   [
     'sql',
     async (page) => {

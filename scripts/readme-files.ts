@@ -6,6 +6,7 @@ export interface ReadmeFile {
   readonly packageName: string
   readonly version: string
   readonly license: string
+  readonly description: string
   /** Characters of the whole file; `text` may hold fewer. */
   readonly sizeChars: number
   readonly text: string
@@ -59,11 +60,12 @@ async function readmeOf(folder: string, charsMax: number): Promise<ReadmeFile | 
   if (name === undefined) return undefined
   const text = (await Bun.file(join(folder, name)).text()).trim()
   if (text === '') return undefined
-  const { name: packageName, version, license } = await manifest.json()
+  const { name: packageName, version, license, description = '' } = await manifest.json()
   return {
     packageName: String(packageName),
     version: String(version),
     license: typeof license === 'string' ? license : 'not given',
+    description: String(description),
     sizeChars: text.length,
     text: text.slice(0, charsMax).toWellFormed(),
   }

@@ -38,11 +38,13 @@ import { SharedPlans } from './query/select/shared-plans.ts'
 import { NO_VARIABLES } from './query/sessions.ts'
 import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
+import { databaseDistance } from './retrieval/vectors/quantized-rows.ts'
 
 import { databasesNamed } from './sql/lexer/database-names.ts'
 import { BackupSchedule } from './store/backup/backups.ts'
 import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
 
+import { searchesOver } from './store/postgres/remote-search.ts'
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
 import {
@@ -175,6 +177,7 @@ export function createApp(options: AppOptions): App {
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
   })
+  const searches = searchesOver(vectorCaches, (kb) => store.copies.remoteOf(kb), databaseDistance)
   const queryDeps: QueryDeps = {
     keeping: syncSources,
     catalog: store.catalog,
@@ -191,6 +194,9 @@ export function createApp(options: AppOptions): App {
     }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
+    judgeAnswerability: async (question, passages) => {
+      return (await LATER.answerability()).answerabilityOf(question, passages)
+    },
     chatProviders: CHAT_PROVIDERS,
     checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
     checkServerAddress: (url) => checkNamedAddress(url, guard),
@@ -198,7 +204,7 @@ export function createApp(options: AppOptions): App {
     storages: store.copies,
     engine: store.engine,
     ...ports,
-    nearest: countedSearches(vectorCaches, measurements),
+    nearest: countedSearches(searches, measurements),
     chunks: store.chunks,
     documents: store.documents,
     transfers: store.transfers,

@@ -55,24 +55,27 @@ const sourcePaths: BunPlugin = {
   },
 }
 
-/** Bundles the page in advance, in the format that the server's own bundler writes. */
-export async function bundlePage(): Promise<Uint8Array> {
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      join(ROOT, 'src/api/http/page/bundle-program.ts'),
-      join(ROOT, 'src/ui/index.html'),
-    ],
-    {
-      cwd: ROOT,
-      env: { ...process.env, NODE_ENV: 'production' },
-      stdout: 'pipe',
-      stderr: 'inherit',
-    },
-  )
-  const page = await new Response(child.stdout).bytes()
+export interface BundledPage {
+  /** In the format that the server's own bundler writes. */
+  readonly files: Uint8Array
+  /** Folders of its packages. */
+  readonly packages: readonly string[]
+}
+
+/** Bundles the page in advance. */
+export async function bundlePage(): Promise<BundledPage> {
+  const page = join(ROOT, 'src/ui/index.html')
+  const program = join(ROOT, 'src/api/http/page/bundle-program.ts')
+  const child = Bun.spawn([process.execPath, program, page], {
+    cwd: ROOT,
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const files = await new Response(child.stdout).bytes()
   if ((await child.exited) !== 0) throw new Error('The page could not be bundled')
-  return page
+  const { metafile } = await Bun.build({ entrypoints: [page], target: 'browser', metafile: true })
+  return { files, packages: packagesIn(Object.keys(metafile?.inputs ?? {})) }
 }
 
 function packagesIn(paths: readonly string[]): readonly string[] {

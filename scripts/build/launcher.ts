@@ -29,14 +29,16 @@ const INDEX = 'index.json'
 start().then((code) => process.exit(code))
 
 async function start(): Promise<number> {
+  let folder: string
   try {
-    return await become(unpacked(), process.argv.slice(2))
+    folder = unpacked()
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const hint = 'EIDER_CACHE_DIR names another folder for the unpacked program'
     process.stderr.write(`eider: the program could not be unpacked: ${message}. ${hint}\n`)
     return 1
   }
+  return become(folder, process.argv.slice(2))
 }
 
 function unpacked(): string {

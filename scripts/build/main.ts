@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../../package.json'
 import { componentsOf, cycloneDx, licenceText } from './bill-of-materials.ts'
 import { ROOT } from './bundle.ts'
+import { checkExecutable, withoutSignature } from './executable.ts'
 import { npmPackages } from './npm-packages.ts'
 import { archive, debianPackage, manifests } from './packages.ts'
 import { commonPayload, nativePayload } from './payload.ts'
@@ -125,6 +126,9 @@ async function compiled(platform: Platform, { bytes, digest }: Packed): Promise<
     },
   })
   if (!success) throw new Error(logs.join('\n'))
+  const file = Buffer.from(await Bun.file(outfile).bytes())
+  checkExecutable(platform, file, bytes)
+  if (platform.name === 'darwin-x64') await writeFile(outfile, withoutSignature(file))
   return outfile
 }
 

@@ -10,6 +10,7 @@ const OWN = [
   'assets/sample',
   'docs',
   'src/ui/docs',
+  'src/ui/styles',
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
@@ -42,14 +43,15 @@ export async function commonPayload(folder: string, releases: string): Promise<P
   await rm(folder, { recursive: true, force: true })
   const bundled = await bundleProgram(folder)
   await mkdir(join(folder, 'src/ui'), { recursive: true })
-  await writeFile(join(folder, 'src/ui/page.bin'), await bundlePage())
+  const page = await bundlePage()
+  await writeFile(join(folder, 'src/ui/page.bin'), page.files)
   for (const path of OWN) await cp(join(ROOT, path), join(folder, path), { recursive: true })
   await writeFile(join(folder, 'package.json'), await manifest(releases))
   for (const [name, patterns] of Object.entries(PACKAGE_FILES)) {
     await copyFiles(join('node_modules', name), folder, patterns)
   }
   const kept = Object.keys(PACKAGE_FILES).map((name) => `node_modules/${name}`)
-  const packages = [...new Set([...bundled, ...kept])].sort()
+  const packages = [...new Set([...bundled, ...page.packages, ...kept])].sort()
   for (const path of packages) await copyFiles(path, folder, ['package.json', LEGAL])
   await copyReadmes(packages, folder)
   return { folder, packages: packages.map((path) => path.slice('node_modules/'.length)) }

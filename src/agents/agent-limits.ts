@@ -6,7 +6,7 @@ export const AGENT_LIMITS = {
   questionBytesMax: 65_536,
   /** The part of a question shown in the list of running ones. */
   questionCharsShown: 200,
-  /** Earlier turns of the conversation that the model is shown: the newest that fit. */
+  /** Earlier turns shown to the model: the newest that fit. */
   historyBytesMax: 65_536,
   /** Text and tool inputs of one turn of the model. */
   turnCharsMax: 200_000,
@@ -14,24 +14,24 @@ export const AGENT_LIMITS = {
   reasoningCharsMax: 20_000,
   /** Tool calls in one turn of the model. */
   turnCallsMax: 64,
-  /** The number of them that run in parallel. */
+  /** How many run in parallel. */
   toolCallsAtOnceMax: 4,
   /** A statement of a model. */
   sqlCharsMax: 65_536,
   /** Rows of a tool result that the model is shown. */
   observationRowsMax: 30,
-  /** Rows of the last statement that come with an answer of the mode `sql`, and their size as JSON. */
+  /** Rows of the last statement included in an answer of the mode `sql`, and their size as JSON. */
   finalRowsMax: 1_000,
   finalBytesMax: 1_048_576,
   /** Longer cells are cut, with a note. */
   cellCharsMax: 4_000,
   /** Names of knowledge bases and tables in the system prompt; the tools list them all. */
   promptNamesMax: 100,
-  /** Chunks of one question that may be cited. */
+  /** Chunks of one question that can be cited. */
   passagesMax: 1_000,
   /** Citations of one answer: few enough to be looked up in one result. */
   citationsMax: 30,
-  /** Charts that come with one answer. */
+  /** Charts in one answer. */
   chartsMax: 10,
   /** Statements over tables whose rows are remembered for one answer, the newest. */
   statementsKeptMax: 20,
@@ -40,7 +40,7 @@ export const AGENT_LIMITS = {
   listingMs: 3_000,
   /** Names that one call of a tool which describes may ask for. */
   describedNamesMax: 5,
-  /** The JSON schema of an answer: its size, and how many schemas it is with its references unfolded. */
+  /** The JSON schema of an answer: its size, and its number of schemas with references unfolded. */
   schemaBytesMax: 32_768,
   schemaDepthMax: 24,
   schemaUnfoldedMax: 5_000,
@@ -69,13 +69,13 @@ export const AGENT_LIMITS = {
   threadsIdleMax: 16,
   /** How long a question's work in a thread may continue after its end. */
   leaveMs: 250,
-  /** A thread that does not even answer so long after a question was left is ended, with the others in it. */
+  /** A thread that does not answer a ping this long after a question was abandoned is ended, with its other questions. */
   stuckMs: 2_000,
-  /** The interval of checks whether a busy thread is alive, and how many may fail: 3 s, and 40 s at its start. */
+  /** Interval of checks whether a busy thread is alive, and how many may fail: 3 s, and 40 s at its start. */
   pingMs: 250,
   pingTicksMax: 12,
   startTicksMax: 160,
-  /** Memory of a thread that is then ended, and of one that gets no further question. */
+  /** Memory at which a thread ends, and at which it gets no further questions. */
   threadBytesMax: 512 * 1024 * 1024,
   threadBytesKept: 96 * 1024 * 1024,
   /** A thread that answers no ping for so long is held to account for what the process's memory grows by. */

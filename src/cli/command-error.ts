@@ -1,4 +1,4 @@
-/** Failures of a command that are expected, and its exit codes. */
+/** Expected failures of a command, and its exit codes. */
 
 /** Exit codes: docs/cli.md lists them. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
@@ -14,16 +14,13 @@ export class CommandError extends Error {
   constructor(
     code: string,
     message: string,
-    {
-      exitCode = EXIT.failed,
-      status = null,
-      cause,
-    }: {
+    given: {
       readonly exitCode?: number
       readonly status?: number | null
       readonly cause?: unknown
     } = {},
   ) {
+    const { exitCode = EXIT.failed, status = null, cause } = given
     super(message, { cause })
     this.name = 'CommandError'
     this.code = code

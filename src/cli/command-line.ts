@@ -4,7 +4,7 @@ import { nearestName } from '../core/nearest-name.ts'
 import { type CommandSpec, type OptionSpec, Options } from './command.ts'
 import { usageError } from './command-error.ts'
 
-/** Every command takes these. */
+/** Options of every command. */
 export const COMMON_OPTIONS = {
   json: { help: 'one JSON document for programs; errors as JSON too' },
   quiet: { short: 'q', help: 'only results and errors' },
@@ -49,18 +49,14 @@ export function parseLine(
 function optionOf(
   command: string,
   known: Readonly<Record<string, OptionSpec>>,
-  {
-    name,
-    rawName,
-    value,
-    inlineValue,
-  }: {
+  given: {
     readonly name: string
     readonly rawName: string
     readonly value?: string | undefined
     readonly inlineValue?: boolean | undefined
   },
 ): { readonly option: string; readonly value: string } {
+  const { name, rawName, value, inlineValue } = given
   const positive = name.replace(/^no-/, '')
   const isNegated = positive !== name && isSwitch(known[positive])
   const option = isNegated ? positive : name
@@ -93,7 +89,7 @@ function checkWordCount(name: string, spec: CommandSpec, words: readonly string[
   throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
 }
 
-/** The one that was probably meant; undefined: none is close. */
+/** The word probably meant; undefined: none is close. */
 export function nearest(word: string, among: readonly string[]): string | undefined {
   const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
   return begins.length === 1 ? begins[0] : nearestName(word, among)

@@ -69,7 +69,7 @@ export class Options {
     return value === undefined ? undefined : value === 'true'
   }
 
-  /** The given ones of these options, as a query string. */
+  /** Those options that were given, as a query string. */
   asQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): URLSearchParams {
     const given = names.flatMap((name) => {
       const value = this.text(name)

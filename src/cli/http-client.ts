@@ -15,7 +15,7 @@ export interface ClientOptions {
 const DEFAULT_PORT = '47334'
 
 /**
- * An empty variable counts as not set. A login in EIDER_URL is taken out of it, so that no message shows it.
+ * An empty variable counts as unset. A login in EIDER_URL is removed from it, so that no message shows it.
  * @throws CommandError `usage`
  */
 export function clientOptionsOf(
@@ -53,7 +53,7 @@ function uriDecoded(text: string): string {
 export interface RequestInit {
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: ReadableStream<Uint8Array>
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
@@ -62,14 +62,14 @@ export interface RequestInit {
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface HttpClient {
-  /** Where it goes, without a login. */
+  /** The target, without a login. */
   readonly address: string
   /**
    * An answer of success, with its body unread.
-   * @throws CommandError with the server's own words, or that it cannot be reached; the signal's reason
+   * @throws CommandError with the server's own words, or if it cannot be reached; the signal's reason
    */
   open(method: Method, path: string, init?: RequestInit): Promise<Response>
-  /** The JSON of the answer: the server's routes define its form. @throws as `open` */
+  /** The JSON of the answer, whose form the server's routes define. @throws as `open` */
   send<Answer = unknown>(method: Method, path: string, init?: RequestInit): Promise<Answer>
 }
 
@@ -105,7 +105,7 @@ export function httpClient(options: ClientOptions): HttpClient {
   }
   const open: HttpClient['open'] = async (method, path, init = {}) => {
     let response = await sent(method, path, init)
-    // A login ends by itself: a program that runs for days logs in again. A stream cannot be sent twice.
+    // A login expires: a program that runs for days logs in again. A stream cannot be sent twice.
     const isLogin = apiKey === undefined && username !== undefined
     if (response.status === 401 && isLogin && init.body === undefined) {
       await response.body?.cancel()
@@ -139,9 +139,9 @@ async function exchange(
       },
       ...(sent === undefined ? {} : { body: sent }),
       ...(signal === undefined ? {} : { signal }),
-      // A key is sent to no other address.
+      // Never send a key to another address.
       redirect: 'error',
-      // A backup takes as long as it takes; Bun would give up after five minutes.
+      // A backup may take long; Bun would give up after five minutes.
       timeout: false,
     })
   } catch (error) {
@@ -200,7 +200,7 @@ export function connectionLost(address: string, cause: unknown): CommandError {
   return new CommandError('connection_lost', `${message}: try again`, { cause })
 }
 
-/** The lines of an answer as they come. @throws CommandError `connection_lost`; the signal's reason */
+/** The lines of an answer as they arrive. @throws CommandError `connection_lost`; the signal's reason */
 export async function* streamLines(
   response: Response,
   { address }: Pick<HttpClient, 'address'>,

@@ -34,20 +34,17 @@ const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
  */
 export async function watchJob(
   id: number,
-  {
-    client,
-    output,
-    signal,
-  }: {
+  given: {
     readonly client: HttpClient
     readonly output: Output
     readonly signal: AbortSignal
   },
 ): Promise<JobRecord> {
+  const { client, output, signal } = given
   const shown = new ShownProgress(output)
   let last: JobRecord | null = null
   try {
-    // A stream that broke off is taken up again: the job does not depend on it.
+    // Reconnects a broken stream: the job does not depend on it.
     for (let attempt = 0; last === null || !OVER.has(last.state); attempt += 1) {
       if (attempt >= CONNECTIONS_MAX) throw connectionLost(client.address, null)
       const response = await client.open('GET', `/api/jobs/${id}/events`, { signal })

@@ -1,13 +1,6 @@
 /** A command's output: results to stdout, everything else to stderr. */
 
-export interface OutputOptions {
-  /** For programs: only results are printed. */
-  readonly isJson: boolean
-  readonly isQuiet: boolean
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
-/** The reader of our results has gone (`| head`): that is not a failure. */
+/** The reader of our output has left (`| head`): not a failure. */
 export class ReaderLeft extends Error {}
 
 const COLUMNS_UNKNOWN = 80
@@ -19,7 +12,13 @@ export class Output {
   readonly isTerminal: boolean
   readonly #colours: { readonly out: boolean; readonly err: boolean }
 
-  constructor({ isJson, isQuiet, environment }: OutputOptions) {
+  constructor(given: {
+    /** For programs: prints only results. */
+    readonly isJson: boolean
+    readonly isQuiet: boolean
+    readonly environment: Readonly<Record<string, string | undefined>>
+  }) {
+    const { isJson, isQuiet, environment } = given
     this.isJson = isJson
     this.isQuiet = isQuiet
     this.isTerminal = process.stdout.isTTY === true
@@ -80,7 +79,7 @@ export class Output {
     return this.#styled('36', text)
   }
 
-  /** Words that were searched for. */
+  /** Words of the search. */
   highlight(text: string): string {
     return this.#styled('1;33', text)
   }

@@ -12,7 +12,7 @@ export interface TableStyle {
   readonly bold: (text: string) => string
 }
 
-/** The first rows decide how wide the columns are; what comes later is written as it comes. */
+/** The first rows decide the column widths; later ones are written as they arrive. */
 const LAYOUT_ROWS = 1000
 /** Narrower cells say nothing. */
 const CELL_COLUMNS_MIN = 8
@@ -23,7 +23,7 @@ interface Layout {
   readonly isRight: readonly boolean[]
 }
 
-/** Writes rows as they come, without holding more of them than it takes to lay out their columns. */
+/** Writes rows as they arrive, holding only as many as it takes to lay out the columns. */
 export class ResultTable {
   readonly #names: readonly string[]
   readonly #style: TableStyle
@@ -132,7 +132,7 @@ export class ResultTable {
   }
 }
 
-/** The widest columns give way until all fit; null: there are too many of them. */
+/** Narrows the widest columns until all fit; null: too many columns. */
 export function fitting(wanted: readonly number[], room: number): readonly number[] | null {
   const total = wanted.reduce((sum, width) => sum + width, 0)
   if (total <= room) return wanted
@@ -163,7 +163,7 @@ function valueText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Integers beyond what JSON can say come as text. */
+/** Integers beyond the range of JSON arrive as text. */
 function isNumber(value: unknown): boolean {
   return typeof value === 'number' || (typeof value === 'string' && /^-?\d{16,39}$/.test(value))
 }

@@ -1,4 +1,4 @@
-/** Text of others on a terminal: as wide as it is shown, and without orders to the terminal. */
+/** Foreign text on a terminal: measured as displayed, and without control sequences. */
 
 /** What moves a cursor, colours or renames a window; line ends and tabs stay. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
@@ -20,7 +20,7 @@ function escaped(char: string): string {
   return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
 }
 
-/** In columns of a terminal. */
+/** In terminal columns. */
 export function widthOf(text: string): number {
   return Bun.stringWidth(text)
 }
@@ -72,7 +72,7 @@ function wrappedLine(line: string, columns: number): readonly string[] {
   return [...lines, current.trimEnd()]
 }
 
-/** A word that is wider than a line, such as a sentence in Japanese, in pieces that may be cut apart. */
+/** Splits a word wider than a line, such as a sentence in Japanese, where it may be broken. */
 function linePieces(word: string, columns: number): readonly string[] {
   if (widthOf(word.trimEnd()) <= columns) return [word]
   return [...graphemes.segment(word)].map(({ segment }) => segment)
@@ -82,7 +82,7 @@ function linePieces(word: string, columns: number): readonly string[] {
 export class FlowingText {
   readonly #columns: number | null
   #column = 0
-  /** Blanks that are written when a word follows them on the line. */
+  /** Blanks written only if a word follows them on the line. */
   #blanks = ''
   /** The start of a word whose rest may follow. */
   #word = ''

@@ -5,7 +5,7 @@ export interface ErrorKind {
   readonly number: number
   /** The wording that existing clients know. */
   readonly title: string
-  /** When the client may try again, where waiting helps. */
+  /** When the client may retry, if waiting helps. */
   readonly retryAfterSeconds?: number
 }
 
@@ -153,7 +153,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** A failure that was expected: `message` is written for the caller and holds no secret. */
+/** An expected failure: `message` is written for the caller and contains no secret. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly title: string
@@ -202,7 +202,7 @@ const NOUNS = {
   schedule: 'Job',
 } as const
 
-/** For a name that nothing of this kind has, or no longer has. */
+/** For a name that does not exist or no longer does. */
 export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
   const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
   return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)

@@ -4,7 +4,7 @@ interface JsonText {
   readonly bytes: Uint8Array
   /** What the text is: its end is called "the end of the body". */
   readonly whole: 'body' | 'file'
-  /** As DuckDB reads it: values may follow each other, and numbers may be NaN or Infinity. */
+  /** Like DuckDB: values may follow each other, and numbers may be NaN or Infinity. */
   readonly isLenient?: boolean
 }
 
@@ -51,7 +51,7 @@ function foundAt({ bytes, whole }: JsonText, at: number): string {
 
 const LINE_FEED = 0x0a
 const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d])
-const WORD = /^[\w.+-]*/
+const JSON_WORD = /^[\w.+-]*/
 const WORD_BYTES_MAX = 2_048
 const LITERAL = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 const LENIENT_LITERAL = /^(?:NaN|-?Infinity)$/
@@ -62,7 +62,7 @@ type State = 'value' | 'item or ]' | 'name or }' | 'name' | 'colon' | 'comma' | 
 const VALUE = 'a value'
 const NAME_IN_QUOTES = 'a name in double quotes'
 
-/** Goes through the text value by value. */
+/** Scans the text value by value. */
 class Scanner {
   readonly #text: JsonText
   readonly #bytes: Uint8Array
@@ -152,7 +152,7 @@ class Scanner {
     }
     if (char === '"') return this.#string(this.#afterValue())
     const text = Buffer.from(this.#bytes.subarray(this.at, this.at + WORD_BYTES_MAX))
-    const word = WORD.exec(text.toString('latin1'))?.[0] ?? ''
+    const word = JSON_WORD.exec(text.toString('latin1'))?.[0] ?? ''
     const isKnown =
       LITERAL.test(word) || (this.#text.isLenient === true && LENIENT_LITERAL.test(word))
     // What is longer was read by the parser: it is a number.
@@ -160,7 +160,7 @@ class Scanner {
     return this.#go(this.#afterValue(), this.at + word.length)
   }
 
-  /** From one quote behind the other. */
+  /** From one quote to after the other. */
   #string(after: State): boolean {
     const bytes = this.#bytes
     for (let at = this.at + 1; at < bytes.length; at += 1) {

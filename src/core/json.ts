@@ -1,4 +1,4 @@
-/** Reading values that come from outside without knowing their shape. */
+/** Reads external values of unknown shape. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -15,7 +15,7 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** null: the text is not a JSON object. What models send for "no arguments" is often empty: that gives an empty one. */
+/** null: the text is not a JSON object. Empty text gives an empty object: models often send it for "no arguments". */
 export function parsedArguments(text: string): JsonObject | null {
   const value = text.trim() === '' ? {} : parsedJson(text)
   return isObject(value) ? value : null

@@ -1,4 +1,4 @@
-/** The candidate that was probably meant by a misspelt name; undefined: none is near. Case does not count. */
+/** The candidate probably meant by a misspelt name; undefined: none is near. Ignores case. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase()
   let best: string | undefined

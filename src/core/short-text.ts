@@ -5,7 +5,7 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** @param charsMax code units that are kept of a longer text, before "…" */
+/** @param charsMax code units kept of a longer text, before "…" */
 export function shortened(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}…`
 }

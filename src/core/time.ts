@@ -4,7 +4,7 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, UTC: the one format of the API. */
+/** Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, UTC: the API's only format. */
 export function timestampOf(micros: bigint): string {
   const millis = micros >= 0n ? micros / 1000n : -((-micros + 999n) / 1000n)
   const rest = micros - millis * 1000n
@@ -16,4 +16,21 @@ export function timestampOf(micros: bigint): string {
 /** The same for a point in time in milliseconds. */
 export function timestampOfMillis(millis: number): string {
   return timestampOf(BigInt(Math.round(millis * 1000)))
+}
+
+/**
+ * A date, time or timestamp of DuckDB or `timestampOf`, in PostgreSQL's notation: no trailing zeros in a fraction, the era
+ * last.
+ */
+export function postgresMoment(text: string, zone = ''): string {
+  if (text.endsWith('infinity')) return text
+  const short = text.endsWith('0') && text.includes('.') ? text.replace(/\.?0+$/, '') : text
+  const isEarly = /^[-+]|^0000-|\(BC\)/.test(short)
+  if (!isEarly) return short + zone
+  const [, sign, year = '', rest = ''] = /^([-+]?)(\d+)(.*)$/.exec(short.replace(' (BC)', '')) ?? []
+  const hasEra = short.includes('(BC)')
+  const isBefore = hasEra || sign === '-' || Number(year) === 0
+  // ISO counts years before the first from 0.
+  const shown = isBefore && !hasEra ? Number(year) + 1 : Number(year)
+  return `${String(shown).padStart(4, '0')}${rest}${zone}${isBefore ? ' BC' : ''}`
 }

@@ -12,8 +12,8 @@ export type PlainTurn = (
 ) => AsyncIterable<ChatDelta>
 
 /**
- * A model that makes do with what its server can: what is refused is remembered, and the turn is taken again without. Where
- * the server knows no tools, they are called through text.
+ * A model that makes do with what its server supports: refused features are remembered, and the turn is repeated without
+ * them. If the server has no tools, they are called through text.
  */
 export function adaptiveChat(
   config: ChatConfig & { readonly url: string },
@@ -57,7 +57,7 @@ function turn(
   return textToolTurn(request, (text) => plain(text, refused, signal))
 }
 
-/** In its last turn too, because the conversation contains its calls. */
+/** Also in its last turn, because the conversation contains its calls. */
 function hasTools({ tools, messages }: ChatRequest): boolean {
   return tools.length > 0 || messages.some(({ role }) => role === 'tool')
 }

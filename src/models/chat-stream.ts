@@ -9,13 +9,13 @@ import { type AnswerEnd, member } from './provider-answer.ts'
 import { type CallLimits, callProvider } from './provider-call.ts'
 import { statusOf } from './provider-failure.ts'
 
-/** Limits of one answer of a chat model. The agent's own deadline usually comes first. */
+/** Limits of one chat model answer. The agent's own deadline usually comes first. */
 export interface ChatLimits extends CallLimits {
   /** Between two pieces of the answer. */
   readonly idleMs: number
-  /** For the whole answer, from its first piece on. */
+  /** Of the whole answer, from its first piece on. */
   readonly answerMs: number
-  /** For the answer as sent over the network. */
+  /** Of the answer as sent over the network. */
   readonly answerBytesMax: number
   /** Tokens of an answer, for providers that require a limit. */
   readonly answerTokensMax: number
@@ -47,13 +47,13 @@ export interface ChatConfig {
 
 export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
 
-/** An answer that is put together from the pieces of a provider's stream. */
+/** An answer assembled from the pieces of a provider's stream. */
 export interface PartialAnswer {
   /** Whether the server marked the end of the answer. */
   readonly isComplete: boolean
   /** @returns what the piece adds; a piece may be a whole answer. */
   add(piece: unknown): readonly SpokenDelta[]
-  /** Text held back in case more came. */
+  /** Text held back in case more followed. */
   rest(): readonly SpokenDelta[]
   toolCalls(): readonly ToolCall[]
   end(): AnswerEnd
@@ -66,7 +66,7 @@ export interface ProviderCall {
   readonly answer: PartialAnswer
   /** The features used by the request that its server may refuse. */
   readonly used: ReadonlySet<ModelFeature>
-  /** One try: the pieces of its answer. */
+  /** One attempt: the pieces of its answer. */
   send(signal: AbortSignal): Promise<AsyncIterable<unknown>>
   failureOf(error: unknown): AppError
 }
@@ -100,7 +100,7 @@ export async function* chatDeltas(
   yield { kind: 'end', ...answer.end() }
 }
 
-/** What Azure, OpenAI, Gemini and Anthropic say of content that they will not take. */
+/** How Azure, OpenAI, Gemini and Anthropic refuse content. */
 const CONTENT_WORDS =
   /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
 
@@ -141,7 +141,7 @@ async function begunAnswer(
   return callProvider(attempt, { limits, timeoutError, failureOf }, signal)
 }
 
-/** Groq's server cannot read the call that its model has written: the next one may be better. */
+/** Groq's server could not parse the model's call: the next one may be better. */
 const BAD_DRAW = /tool_use_failed|failed_generation/
 
 /** The whole text of a failed answer, for matching, never for display. */
@@ -179,7 +179,7 @@ export async function* streamPieces(
   const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
   if (/^text\/html/i.test(type))
     throw new Error('a web page came, so this is no address of a model')
-  // A server that does not stream, and says nothing of it.
+  // A server that does not stream, without saying so.
   const isWhole = !isStream || /^application\/json/i.test(type)
   if (!isWhole) {
     yield* data as AsyncIterable<unknown>
@@ -216,7 +216,7 @@ async function* withIdleTimeout<T>(
   const slice = new TimeSlice(SLICE_MS)
   try {
     for (;;) {
-      // A stream that comes faster than it is read would block everything else in this thread.
+      // A stream that arrives faster than it is read would block everything else in this thread.
       await slice.yieldIfSpent(signal)
       const idle = answer.isComplete ? Math.min(TAIL_MS, idleMs) : idleMs
       const timeoutMs = Math.max(1, Math.min(idle, endMs - performance.now()))

@@ -2,7 +2,7 @@ import { type ChatDefaults, compatibleServer, type ModelRef } from '../core/doma
 import { AppError } from '../core/errors.ts'
 import { checkNamedAddress, type Guard, isTrustedHost } from '../core/runtime/address-policy.ts'
 
-/** Where a model is reached and with which key. */
+/** A model's address and key. */
 export interface Endpoint {
   /** Origin and path without a slash at the end, credentials and query. Fit for messages. */
   readonly url: string
@@ -13,7 +13,7 @@ export interface Endpoint {
   readonly apiKey: string | null
   /** Texts that no message may hold. */
   readonly secrets: readonly string[]
-  /** Checks each connection; null: the address is the operator's word. */
+  /** Checks each connection; null: the operator chose the address. */
   readonly guard: Guard | null
 }
 
@@ -34,19 +34,20 @@ interface EndpointAddress {
   readonly apiKey?: string | undefined
 }
 
-/** The settings' addresses and keys for models. */
-export interface EndpointDefaults {
-  readonly chat: ChatDefaults
-  /** Which addresses a model may name; unset: any. */
-  readonly guard?: Guard | undefined
-  readonly code: EndpointChoice['code']
-}
-
 /**
- * Where the model of a provider with a separate protocol is reached, under each of its names.
+ * The address of a provider with its own protocol, by each of its names.
  * @throws AppError with the given code, as `chosenEndpoint`
  */
-export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefaults): Endpoint {
+export function modelEndpoint(
+  ref: ModelRef,
+  given: {
+    readonly chat: ChatDefaults
+    /** Which addresses a model may name; unset: any. */
+    readonly guard?: Guard | undefined
+    readonly code: EndpointChoice['code']
+  },
+): Endpoint {
+  const { chat, guard, code } = given
   const own = { baseUrl: nonBlank(ref.baseUrl), apiKey: ref.apiKey }
   const operators = operatorsAddress(ref.provider, chat)
   if (ref.provider === 'anthropic') {
@@ -85,7 +86,7 @@ export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefa
   return chosenEndpoint({ own: address, defaults, publicUrl: null, guard: allowed, code })
 }
 
-/** Where the operator has the provider reached; nothing for other providers. */
+/** The operator's address for the provider; empty for other providers. */
 function operatorsAddress(provider: string, chat: ChatDefaults): EndpointAddress {
   if (chat.operatorProvider !== provider) return {}
   const [baseUrl, apiKey] = [nonBlank(chat.operatorBaseUrl), nonBlank(chat.operatorApiKey)]
@@ -100,7 +101,7 @@ function withOperators(known: EndpointAddress, operators: EndpointAddress): Endp
   return operators.baseUrl === undefined ? { ...known, ...operators } : operators
 }
 
-/** Names that mean one service have one key. */
+/** Names of the same service share a key. */
 function keyNameOf(provider: string): string {
   return provider === 'google' ? 'gemini' : provider
 }
@@ -126,9 +127,8 @@ function withAzure(endpoint: Endpoint, { provider, options }: ModelRef): Endpoin
 
 /**
  * A model's own address and key win. The settings' key is sent only to the settings' address (same origin): a user who may
- * name an address must not receive a key that they do not know.
- * @throws AppError with the choice's code for a missing address, one that is not http, and the
- * public address without a key
+ * name an address must not receive a key they do not know.
+ * @throws AppError with the choice's code for a missing address, one that is not http, and the public address without a key
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
@@ -155,13 +155,13 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   }
 }
 
-/** null where the operator has allowed all addresses, or this host by its name. */
+/** null if the operator allowed all addresses, or this host by name. */
 function guardFor(url: URL, guard: Guard | undefined): Guard | null {
   return guard === undefined || isTrustedHost(url.hostname, guard.policy) ? null : guard
 }
 
 /**
- * Checks the address that a model names, if it names one, before it is stored.
+ * Checks the address that a model names, if any, before it is stored.
  * @throws AppError `address_refused`
  */
 export async function checkModelAddress(
@@ -229,8 +229,8 @@ export function anthropicBaseUrl(url: string): string {
   return url.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')
 }
 
-/** Where the openai provider is reached when no address is configured. */
+/** Address of the openai provider if none is configured. */
 export const OPENAI_PUBLIC_URL = 'https://api.openai.com/v1'
 
-/** Where the anthropic provider is reached when no address is configured. */
+/** Address of the anthropic provider if none is configured. */
 export const ANTHROPIC_PUBLIC_URL = 'https://api.anthropic.com'

@@ -11,7 +11,7 @@ export class FeatureRefused extends AppError {
   }
 }
 
-/** Words of a server that will not, as opposed to one that has found a mistake. */
+/** Words of a server that refuses, as opposed to one that found a mistake. */
 const REFUSAL = new RegExp(
   [
     'not? (yet |be |currently )*(support|allow|permit|implement|enabl|recogni|accept|available)',
@@ -32,7 +32,7 @@ interface Rule {
   readonly isEnough?: true
 }
 
-/** The first match counts: specific ones come before general ones. */
+/** The first match counts: specific ones precede general ones. */
 const RULES: readonly Rule[] = [
   // Mistral, code 3280: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9".
   {
@@ -86,12 +86,12 @@ const RULES: readonly Rule[] = [
 /** 404: OpenRouter. 500: llama.cpp, and servers that let a template's exception through. */
 const STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 415, 422, 500, 501])
 
-/** A conversation that is too long is not a matter of features. */
+/** A conversation that is too long has nothing to do with features. */
 const OTHER_MATTERS =
   /context.{0,12}(length|window)|too (long|large|many tokens)|maximum.{0,30}tokens/i
 
 /**
- * The feature of the request that its server refuses, by the error text; null: none of them.
+ * The feature of the request that the server refuses, judging by the error text; null: none.
  */
 export function refusedFeature(
   { status, words }: { readonly status: number | null; readonly words: string },

@@ -3,13 +3,13 @@ import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
 import { isCount } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
-/** For the body of a failed answer: its message is short. */
+/** Of the body of a failed answer: its message is short. */
 const FAILURE_BYTES_MAX = 65_536
 
 /**
  * `fetch` for a provider's client. No redirect is followed: another address must be sent neither the key nor the question.
  * An answer breaks off after `bytesMax`: a server that never stops must not fill the memory.
- * @param guard null: the address is the operator's word, and a proxy of the environment is used
+ * @param guard null: the operator chose the address, and a proxy of the environment is used
  */
 export function providerFetch(guard: Guard | null, bytesMax: number): typeof fetch {
   const bounded = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
@@ -19,7 +19,7 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
     const limit = byteLimit(ok ? bytesMax : FAILURE_BYTES_MAX)
     const body = response.body.pipeThrough(limit)
     if (ok) return new Response(body, { status, statusText, headers })
-    // One that is too long, or breaks off, has its status still.
+    // One that is too long or breaks off still has its status.
     const said = await new Response(body).text().catch(() => '')
     return new Response(withError(said), { status, statusText, headers })
   }
@@ -71,7 +71,7 @@ export function member(value: unknown, key: string): unknown {
   return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
-/** null: the provider did not say how many. */
+/** null: not reported by the provider. */
 export function tokenCount(value: unknown): number | null {
   return isCount(value) ? value : null
 }

@@ -7,24 +7,16 @@ import { isTransientStatus, statusOf } from './provider-failure.ts'
 export interface CallLimits {
   /** Tries after the first, on 408, 409, 425, 429, 5xx and broken connections; `Retry-After` is kept to. */
   readonly retriesMax: number
-  /** Before the first further try; doubled before each one after it. */
+  /** Before the first retry; doubled before each further one. */
   readonly delayMs: number
-  /** For one try. One that takes this long is not repeated. */
+  /** Of one attempt. One that takes this long is not repeated. */
   readonly timeoutMs: number
-  /** For all tries and the pauses between them. */
+  /** Of all attempts and the pauses between them. */
   readonly totalMs: number
   /** When all is over, on the clock of `performance.now()`, for a caller who makes several calls; unset: whenever. */
   readonly endMs?: number
   /** A server that wants a longer pause before the next try has failed. */
   readonly waitMsMax: number
-}
-
-export interface CallTerms {
-  readonly limits: CallLimits
-  /** The error when a try takes too long. */
-  readonly timeoutError: (timeoutMs: number) => AppError
-  /** The caller's view of a failed try. */
-  readonly failureOf: (error: unknown) => AppError
 }
 
 /**
@@ -35,9 +27,16 @@ export interface CallTerms {
  */
 export async function callProvider<T>(
   send: (signal: AbortSignal) => Promise<T>,
-  { limits, timeoutError, failureOf }: CallTerms,
+  given: {
+    readonly limits: CallLimits
+    /** The error if an attempt takes too long. */
+    readonly timeoutError: (timeoutMs: number) => AppError
+    /** The caller's view of a failed try. */
+    readonly failureOf: (error: unknown) => AppError
+  },
   signal: AbortSignal,
 ): Promise<T> {
+  const { limits, timeoutError, failureOf } = given
   const endMs = Math.min(performance.now() + limits.totalMs, limits.endMs ?? Infinity)
   const leftMs = () => endMs - performance.now()
   const attempt = async (): Promise<TryResult<T>> => {
@@ -91,11 +90,11 @@ export function refusalWithin(error: unknown): AppError | null {
 export interface RetryPolicy {
   /** Tries after the first. */
   readonly retriesMax: number
-  /** Before the first further try; doubled before each one after it. */
+  /** Before the first retry; doubled before each further one. */
   readonly delayMs: number
   /** No single pause is longer; a server that asks for a longer one is not tried again. */
   readonly waitMsMax: number
-  /** What is left until the caller's own deadline: nor is one that asks for a pause beyond it. */
+  /** Time until the caller's own deadline: no retry if a server asks for a longer pause. */
   leftMs(): number
 }
 
@@ -132,7 +131,7 @@ export async function retry<T>(
 /** A long wait still looks at least once a minute. */
 const UNASKED_MS_MAX = MINUTE_MS
 
-/** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
+/** Up to a quarter shorter, so that many callers do not return at once. */
 function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
   if (failed.retryAfterMs !== null) return failed.retryAfterMs
   const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax, UNASKED_MS_MAX)

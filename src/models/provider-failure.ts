@@ -71,7 +71,7 @@ export function errorText(body: unknown): string {
   return firstText(error, member(error, 'message'), isMarked ? member(body, 'message') : null)
 }
 
-/** That of a server with `/rerank`: Cohere says `{message}`, Jina and FastAPI `{detail}`. */
+/** From a server with `/rerank`: Cohere sends `{message}`, Jina and FastAPI `{detail}`. */
 export function rerankErrorText(body: unknown): string {
   return firstText(errorText(body), member(body, 'message'), member(body, 'detail'))
 }
@@ -168,7 +168,7 @@ function withoutCredentials(text: string): string {
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-/** What another try may change; every other status from 300 to 499 is a definite refusal. null: no answer came. */
+/** Statuses that a retry may change; every other status from 300 to 499 is final. null: no answer came. */
 export function isTransientStatus(status: number | null): boolean {
   return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }

@@ -20,12 +20,7 @@ export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
 
 /** The call with its arguments as the tool takes them, or with what is wrong with them. */
 export function toolCallOf(
-  {
-    id,
-    name,
-    argumentsJson,
-    kept,
-  }: {
+  given: {
     readonly id: string
     readonly name: string
     readonly argumentsJson: string
@@ -33,6 +28,7 @@ export function toolCallOf(
   },
   spec: ToolSpec | undefined,
 ): ToolCall {
+  const { id, name, argumentsJson, kept } = given
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }
   const values = parsedArguments(argumentsJson)
   if (values === null) {
@@ -73,7 +69,7 @@ export function toolArguments(
   return { [spec?.input.name ?? 'input']: call.input }
 }
 
-/** Providers refuse a conversation with other names, also of a tool that a model made up. */
+/** Providers refuse a conversation with other names, even of a tool that a model made up. */
 export function toolName(name: string): string {
   const plain = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return plain === '' ? 'unnamed' : plain
@@ -102,7 +98,7 @@ export interface CallInTheMaking {
   extraContent?: unknown
 }
 
-/** The calls of one answer, which come in pieces. */
+/** The calls of one answer, which arrive in pieces. */
 export class CallsInTheMaking {
   readonly all: CallInTheMaking[] = []
 

@@ -6,17 +6,17 @@ import { variableOf } from '../sql/lexer/variable-names.ts'
 
 /** Which session a request belongs to. */
 export interface SessionName {
-  /** The user who is logged in; empty: none. Another login has other sessions, even with the same names. */
+  /** The logged-in user; empty: none. Another login has other sessions, even with equal names. */
   readonly login: string
-  /** The client's name for it; empty: the login's own. */
+  /** The client's name for it; empty: the login's default session. */
   readonly name: string
 }
 
 interface SessionLimits {
   readonly sessionsMax: number
-  /** For one session's variables, with their names. */
+  /** For one session's variables with their names. */
   readonly sessionBytesMax: number
-  /** For all sessions. */
+  /** Across all sessions. */
   readonly bytesMax: number
   /** A session that no request names for so long ends. */
   readonly idleMs: number
@@ -26,7 +26,7 @@ const SESSION_LIMITS: SessionLimits = {
   sessionsMax: 1_000,
   sessionBytesMax: 8 * 1024 * 1024,
   bytesMax: 64 * 1024 * 1024,
-  // As long as MySQL keeps a connection that is idle.
+  // As long as MySQL keeps an idle connection.
   idleMs: 8 * HOUR_MS,
 }
 
@@ -41,7 +41,7 @@ interface Session {
  * many, the least recently used one ends.
  */
 export class Sessions {
-  /** The one that was not used for the longest time comes first. */
+  /** Least recently used first. */
   readonly #sessions = new Map<string, Session>()
   readonly #limits: SessionLimits
   readonly #nowMs: () => number
@@ -56,7 +56,7 @@ export class Sessions {
     return { sessions: this.#sessions.size, bytes: this.#bytes() }
   }
 
-  /** @param name null: the variables are those of one request, and gone with it */
+  /** @param name null: the variables of a single request, gone with it */
   variablesOf(name: SessionName | null): VariableScope {
     if (name === null) return new Variables(this.#limits.sessionBytesMax)
     const key = JSON.stringify([name.login, name.name])
@@ -116,7 +116,7 @@ const VARIABLE_BYTES_MAX = 1_000_000
 /** What `SET @name = …` keeps. Names are in lower case. */
 export interface VariableScope {
   get(name: string): BoundValue | undefined
-  /** Sets all or none. @throws AppError `sql_not_supported` for too many, or values that are too large */
+  /** Sets all or none. @throws AppError `sql_not_supported` for too many or too large values */
   set(values: ReadonlyMap<string, BoundValue>): void
 }
 
@@ -169,15 +169,15 @@ function variableBytes(name: string, value: BoundValue): number {
 /** Outside of a client's statement there are none. */
 export const NO_VARIABLES: VariableScope = { get: () => undefined, set: () => {} }
 
-/** For a SELECT that is analysed without being run: the values come with a run. */
+/** For a SELECT analysed without running: values come with a run. */
 export const UNKNOWN_VARIABLES: VariableScope = { get: () => null, set: () => {} }
 
 /** Values of parameters by their names. */
 export type ParameterValues = Pick<ReadonlyMap<string, unknown>, 'get' | 'has'>
 
 /**
- * The values of a request's parameters, and those of the variables that it names.
- * @param variables null: for a caller with narrowed rights, since a variable may hold what was read with others
+ * The values of a request's parameters and of the variables it names.
+ * @param variables null for a caller with narrowed rights, because a variable may hold what was read with others
  * @param database what `database()` gives
  */
 export function requestValues(
@@ -220,7 +220,7 @@ function systemValue(name: string): BoundValue {
 /** `@@name`: what MySQL's clients read of a server when they connect. */
 type SystemValue = string | number | boolean
 
-/** In the order of their names. Only what is true of this server, or what nothing here depends on. */
+/** Sorted by name. Only values that are true of this server or affect nothing here. */
 export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   auto_increment_increment: 1,
   autocommit: true,
@@ -257,7 +257,7 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   wait_timeout: 28_800,
 }
 
-/** As SHOW VARIABLES writes it. */
+/** As in SHOW VARIABLES. */
 export function shownVariable(value: SystemValue): string {
   if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
   return String(value)

@@ -140,10 +140,16 @@ export class FilterValues {
   }
 
   async #readColumn(
-    { values, column, rows }: ColumnRead,
+    given: {
+      readonly values: ChunkValues
+      readonly column: ConditionColumn
+      /** What to read it from. */
+      readonly rows: Pick<BoundSql, 'sql' | 'values'>
+    },
     { limits, chunkCount }: FilteredSearch,
     signal: AbortSignal,
   ): Promise<void> {
+    const { values, column, rows } = given
     const words = values.wordsOf(column)
     if (column.kind === 'word') {
       const sql = `SELECT DISTINCT ${quote(column.name)} FROM ${rows.sql} LIMIT ${WORDS_MAX + 1}`
@@ -169,13 +175,6 @@ export class FilterValues {
       values.put(column, batch.keys(0), batch.doubles(1))
     }
   }
-}
-
-interface ColumnRead {
-  readonly values: ChunkValues
-  readonly column: ConditionColumn
-  /** What to read it from. */
-  readonly rows: Pick<BoundSql, 'sql' | 'values'>
 }
 
 /** The rows of all chunks, or of some. */

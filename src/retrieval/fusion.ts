@@ -35,15 +35,13 @@ export interface FusionWeights {
  * @param found.keywordHits the best first: exactly those that have a part
  */
 export function fusedHits(
-  {
-    neighbours,
-    keywordHits,
-  }: {
+  given: {
     readonly neighbours: readonly NearestChunk[]
     readonly keywordHits: readonly KeywordHit[]
   },
   { alpha, fusion }: FusionWeights,
 ): readonly FusedHit[] {
+  const { neighbours, keywordHits } = given
   const byVector = vectorParts(neighbours, fusion)
   const byKeywords = keywordParts(keywordHits, fusion)
   const distances = new Map<bigint, number>()
@@ -107,14 +105,12 @@ export interface RankedHit {
  */
 export async function exactFusion(
   fused: readonly FusedHit[],
-  {
-    firstCount,
-    distancesOf,
-  }: {
+  given: {
     readonly firstCount: number | null
     distancesOf(keys: readonly bigint[]): Promise<readonly NearestChunk[]>
   },
 ): Promise<readonly RankedHit[]> {
+  const { firstCount, distancesOf } = given
   const least = firstCount === null ? 0 : (fused[firstCount - 1]?.relevance ?? 0)
   const first = fused.filter(({ relevance }) => relevance >= least)
   const unmeasured = first.filter(({ distance }) => distance === null).map(({ key }) => key)
@@ -136,8 +132,10 @@ export function compareFused(one: RankedHit, other: RankedHit): number {
 
 const ALPHA = 0.5
 
-/** For a text in a script that the embedding model was not made for: its vector says little. */
+/** For a text in a script that the embedding model was not made for: its vector says little, of Arabic letters nothing. */
 const FOREIGN_SCRIPT_ALPHA = 0.05
+const ARABIC_ALPHA = 0
+const ARABIC = /\p{Script=Arabic}/u
 
 /** For a text in its script but in another language: the model still understands names and shared words. */
 const FOREIGN_LANGUAGE_ALPHA = 0.2
@@ -152,7 +150,7 @@ export function defaultAlpha(
   { embeddingModel, language }: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
 ): number {
   if (text === null || embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
-  if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
+  if (!isMostlyLatin(text)) return ARABIC.test(text) ? ARABIC_ALPHA : FOREIGN_SCRIPT_ALPHA
   const isForeignBase = language !== 'english' && language !== 'none'
   return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

@@ -17,17 +17,6 @@ import type { PrefilteredChunks } from './prefilter.ts'
 /** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
 
-export interface KeywordRetrieval {
-  readonly knowledgeBase: KnowledgeBase
-  readonly keywordSearch: KeywordSearch
-  readonly revision: number
-  readonly limits: RunLimits
-  /** The chunks among which to search; null: all. */
-  readonly prefiltered: PrefilteredChunks | null
-  /** Whether a new transaction still sees that revision. */
-  isCurrent(): boolean
-}
-
 /** The keyword index's result for one search, by the posting lists of one state. */
 export type ScoredHits = Omit<KeywordHits, 'distancesOf'>
 
@@ -55,7 +44,19 @@ export class KeywordRetriever {
    * @returns null where the lists are too long, or too many chunks equally good
    * @throws AppError as `SqlEngine.run` does
    */
-  async search(search: KeywordRetrieval, signal: AbortSignal): Promise<ScoredHits | null> {
+  async search(
+    search: {
+      readonly knowledgeBase: KnowledgeBase
+      readonly keywordSearch: KeywordSearch
+      readonly revision: number
+      readonly limits: RunLimits
+      /** The chunks among which to search; null: all. */
+      readonly prefiltered: PrefilteredChunks | null
+      /** Whether a new transaction still sees that revision. */
+      isCurrent(): boolean
+    },
+    signal: AbortSignal,
+  ): Promise<ScoredHits | null> {
     const { knowledgeBase: ids, keywordSearch, prefiltered } = search
     const { keys, counts } = keywordSearch.terms
     if (keys.length === 0) return NO_HITS

@@ -66,10 +66,12 @@ export class Prefilter {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
     const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
-    const kept = await request.kept()
-    if (kept !== null) return kept.count <= usual ? this.#remember(request, kept.keys()) : null
     const canBeLong = chunkCount <= LIST_BYTES_MAX / 8
     const isAsked = canBeLong && this.#cache.isAskedAgain(request.prefilter, request.revision)
+    const kept = await request.kept()
+    if (kept !== null) {
+      return isAsked || kept.count <= usual ? this.#remember(request, kept.keys()) : null
+    }
     if (!isAsked && this.#broad.get(request.prefilter.sql) !== undefined) return null
     const keysMax = isAsked ? chunkCount : usual
     const keys = await this.#listed(request, keysMax, signal)

@@ -60,17 +60,18 @@ export interface VectorCachesOptions {
   readonly onTaking?: (bytes: number) => void
 }
 
-type Entry = LoadingEntry | CachedEntry | RefusedEntry
+type Entry =
+  | (OfVectors & {
+      readonly kind: 'loading'
+      readonly cache: VectorCache
+      readonly loaded: Promise<void>
+    })
+  | CachedEntry
+  | RefusedEntry
 
 interface OfVectors {
   /** For the cached table. */
   readonly vectorsNumber: number
-}
-
-interface LoadingEntry extends OfVectors {
-  readonly kind: 'loading'
-  readonly cache: VectorCache
-  readonly loaded: Promise<void>
 }
 
 /** Not tried again before another one has gone. */

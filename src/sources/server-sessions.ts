@@ -20,7 +20,12 @@ export interface ServerConnection extends PooledConnection {
 export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   open(endpoint: Endpoint, signal: AbortSignal): Promise<Connection>
   /** Begins a READ ONLY transaction, whose statements the server ends after so long. */
-  begin(connection: Connection, endpoint: Endpoint, timeoutMs: number): Promise<void>
+  begin(
+    connection: Connection,
+    endpoint: Endpoint,
+    timeoutMs: number,
+    opening: string,
+  ): Promise<void>
   rollback(connection: Connection): Promise<unknown>
   /** Cached facts about one data source, besides its connections. */
   kept(endpoint: Endpoint): Kept
@@ -84,13 +89,17 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
   }
 
   /** A session that its caller ends. An idle connection may have been lost: another one is tried, once. */
-  async begin(source: DataSource, work: SourceWork): Promise<ServerSession<Connection, Kept>> {
+  async begin(
+    source: DataSource,
+    work: SourceWork,
+    opening = '',
+  ): Promise<ServerSession<Connection, Kept>> {
     const known = this.#knownOf(source)
     try {
       for (;;) {
         const lease = await known.pool.lease(work.signal)
         try {
-          return await this.#begun(lease, known, work)
+          return await this.#begun(lease, known, work, opening)
         } catch (error) {
           if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
           known.pool.closeIdle()
@@ -115,6 +124,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     lease: Lease<Connection>,
     { endpoint, kept }: Known<Connection, Kept>,
     { signal, remainingMs }: SourceWork,
+    opening: string,
   ): Promise<ServerSession<Connection, Kept>> {
     const { connection } = lease
     let cancelled: Promise<void> | null = null
@@ -135,7 +145,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     }
     try {
       const timeoutMs = Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS)
-      await this.#protocol.begin(connection, endpoint, timeoutMs)
+      await this.#protocol.begin(connection, endpoint, timeoutMs, opening)
       return { endpoint, connection, kept, end }
     } catch (error) {
       if (!connection.hasEnded && cancelled === null) await connection.close()

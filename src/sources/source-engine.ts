@@ -7,7 +7,7 @@ import type {
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
-import type { RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
@@ -43,7 +43,7 @@ export interface SourceEngine {
   /** As `RemoteDatabases` says; missing: it holds no knowledge bases. */
   transaction?<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T>

@@ -12,7 +12,7 @@ import type {
   SourceSelect,
   StagedRows,
 } from '../core/domain/ports/engine-ports.ts'
-import type { RemoteDatabases, RemoteMode, RunRemote } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RemoteDatabases, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
@@ -99,12 +99,12 @@ export class Sources implements DataSources, RemoteDatabases {
 
   transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     signal: AbortSignal,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
     return this.#timed(source, STORAGE_LIMITS, signal, (engine, work) => {
-      if (engine.transaction !== undefined) return engine.transaction(source, mode, work, use)
+      if (engine.transaction !== undefined) return engine.transaction(source, begin, work, use)
       const message = `Data source ${source.name} (${source.engine}) holds no knowledge bases; postgres does`
       throw new AppError('sql_not_supported', message)
     })

@@ -15,7 +15,7 @@ export class StoredDerivedFiles implements DerivedFiles {
 
   /**
    * @param directory the data folder; null: nothing is kept
-   * @param name of the folder in it
+   * @param name of the subfolder
    */
   constructor(directory: string | null, checkSpace: (bytes: number) => void, name = 'derived') {
     this.#folder = directory === null ? null : join(directory, name)

@@ -7,22 +7,21 @@ import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
 import { KEY_FILES } from './catalog/secrets.ts'
 import { openStore, type Store } from './store.ts'
 
-export interface RestoreRequest {
-  /** The backup's folder. */
-  readonly backup: string
-  /** The new data folder: missing or empty. */
-  readonly folder: string
-  /** The key file, if the backup has none. */
-  readonly key?: string | undefined
-}
-
 const COUNT_MS = 600_000
 
 /**
  * Makes a data folder of a backup, and opens it once with all checks of a start.
  * @throws StartError that says why not; the folder is as it was then
  */
-export async function restore({ backup, folder, key }: RestoreRequest): Promise<Manifest> {
+export async function restore(given: {
+  /** The backup's folder. */
+  readonly backup: string
+  /** The new data folder: missing or empty. */
+  readonly folder: string
+  /** The key file, if the backup has none. */
+  readonly key?: string | undefined
+}): Promise<Manifest> {
+  const { backup, folder, key } = given
   const manifest = await readManifest(backup)
   await checkFiles(backup, manifest)
   const names = manifest.files.map(({ name }) => name)

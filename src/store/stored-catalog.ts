@@ -162,11 +162,11 @@ export class StoredCatalog implements Catalog {
         const storedMetadata = await declareColumns(connection, row, draft.declaredColumns ?? [])
         const created = { ...row, storedMetadata }
         await queries.insert(knowledgeBases).values(created)
-        if (remote !== undefined) await this.#copies.note(connection, row.id, remote.isOwner)
+        if (remote !== undefined) await this.#copies.note(connection, row.id, remote)
         return knowledgeBaseOf(created, { projectName: project.name, secrets })
       },
       (kb) => {
-        if (remote !== undefined) this.#copies.noted(kb.id, remote.isOwner)
+        if (remote !== undefined) this.#copies.noted(kb.id, remote)
         state.put('knowledgeBases', kb)
       },
     )

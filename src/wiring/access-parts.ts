@@ -1,4 +1,4 @@
-/** Who may come in, and what goes into the audit log. */
+/** Access control and the audit log. */
 
 import type { UseCases } from '../api/http/request/route-context.ts'
 import { RequestScope } from '../api/http/request/running-requests.ts'

@@ -85,9 +85,7 @@ export function agentPool(
       ...(all.chatModels.features && { features: all.chatModels.features }),
       foreignTools,
       traces,
-      judgeAnswerability: async (question, passages) => {
-        return (await LATER.answerability()).answerabilityOf(question, passages)
-      },
+      judgeAnswerability: all.judgeAnswerability,
       collect: () => Bun.gc(true),
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),

@@ -1,8 +1,9 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
+import { withoutCopy } from '../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
-import type { FoundPassage, TokenCounter } from '../core/domain/ports/model-ports.ts'
+import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
 import {
   type Attachment,
   attachJobOf,
@@ -18,7 +19,6 @@ import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-changes.ts'
 import type { TransferUses } from '../query/documents/move-knowledge-base.ts'
 import type { QueryRequest } from '../query/run/run-query.ts'
-import type { SearchAnswer } from '../query/search/run-search.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions, UNKNOWN_VARIABLES } from '../query/sessions.ts'
 import type { ComputedMaps } from '../retrieval/map/computed-maps.ts'
@@ -87,10 +87,7 @@ export function useCases(
     },
     dropSessions,
     search: async (kb, order, signal) => {
-      const answer = await (await LATER.search()).runSearch(kb, order, queryDeps, signal)
-      if (!order.isJudged || typeof order.query !== 'string') return answer
-      const { answerabilityOf } = await LATER.answerability()
-      return { ...answer, answerable: answerabilityOf(order.query, foundPassages(answer)).score }
+      return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
     documents: documentUsesOf(queryDeps, reader),
     embeddings: { embedder: (ref) => queryDeps.embedders.embedder(ref), counter: wordPieces },
@@ -235,18 +232,6 @@ function transferUsesOf(
   }
 }
 
-function foundPassages({ results }: SearchAnswer): readonly FoundPassage[] {
-  return results.map(({ id, content, metadata, relevance, distance }) => {
-    return {
-      documentId: id,
-      text: content,
-      heading: typeof metadata.heading === 'string' ? metadata.heading : '',
-      relevance: relevance ?? 0,
-      ...(distance === null ? {} : { cosine: Math.max(0, 1 - distance) }),
-    }
-  })
-}
-
 /** Maps of knowledge bases: what makes them is loaded with the first request for one. */
 
 export function mapUsesOf(
@@ -270,7 +255,10 @@ export function mapUsesOf(
     return maps
   }
   return {
-    stateOf: async (...asked) => (await computed()).stateOf(...asked),
+    stateOf: async (kb, ...asked) => {
+      if (!queryDeps.storages.isCopied(kb)) throw withoutCopy(kb)
+      return (await computed()).stateOf(kb, ...asked)
+    },
     values: async (at, of, signal) => {
       return (await LATER.mapPoints()).mapValues(at, of, queryDeps, signal)
     },

@@ -10,7 +10,7 @@ const KBS = '/api/projects/mindsdb/knowledge_bases'
 
 test('POST /api/backup makes a backup, GET /api/backups lists it', async () => {
   using folder = temporaryFolder()
-  const app = await createTestApp({ directory: folder.path })
+  const app = await createTestApp({ isInProcess: true, directory: folder.path })
   await app.send('POST', KBS, { knowledge_base: { name: 'k' } })
   await app.send('PUT', `${KBS}/k`, { knowledge_base: { rows: [{ id: 1, content: 'tea' }] } })
   expect((await app.send('GET', '/api/backups')).body).toEqual([])
@@ -30,14 +30,14 @@ test('POST /api/backup makes a backup, GET /api/backups lists it', async () => {
 test('backups are for those who are logged in', async () => {
   using folder = temporaryFolder()
   const environment = { EIDER_USERNAME: 'ann', EIDER_PASSWORD: 'secret' }
-  const app = await createTestApp({ directory: folder.path, environment })
+  const app = await createTestApp({ isInProcess: true, directory: folder.path, environment })
   expect((await app.send('POST', '/api/backup')).status).toBe(401)
   expect((await app.send('GET', '/api/backups')).status).toBe(401)
   await app.close()
 })
 
 test('a server in memory says that it has no backups', async () => {
-  const app = await createTestApp()
+  const app = await createTestApp({ isInProcess: true })
   expect(await app.send('POST', '/api/backup')).toMatchObject({
     status: 400,
     body: { detail: expect.stringContaining('in memory') },
@@ -47,7 +47,7 @@ test('a server in memory says that it has no backups', async () => {
 
 test('SQL neither sees nor reaches the copy while it is being made', async () => {
   using folder = temporaryFolder()
-  const app = await createTestApp({ directory: folder.path })
+  const app = await createTestApp({ isInProcess: true, directory: folder.path })
   await app.send('POST', KBS, { knowledge_base: { name: 'k' } })
   const rows = Array.from({ length: 500 }, (_, id) => ({ id, content: `tea ${id}` }))
   await app.send('PUT', `${KBS}/k`, { knowledge_base: { rows } })
@@ -108,7 +108,7 @@ async function statusOf(app: Awaited<ReturnType<typeof createTestApp>>): Promise
 test('the schedule makes backups by itself, and /api/status shows the last and the next', async () => {
   using folder = temporaryFolder()
   const environment = { EIDER_BACKUP_SCHEDULE: '* * * * * *' }
-  const app = await createTestApp({ directory: folder.path, environment })
+  const app = await createTestApp({ isInProcess: true, directory: folder.path, environment })
   expect((await statusOf(app)).backups).toEqual({ last: null, next: null, failed: null })
   const made = Promise.withResolvers<void>()
   const create = app.store.backups.create.bind(app.store.backups)
@@ -124,7 +124,7 @@ test('the schedule makes backups by itself, and /api/status shows the last and t
   expect((await statusOf(app)).backups).toMatchObject({ last: newest, failed: null })
   await app.close()
   // It is known after a restart too.
-  const again = await createTestApp({ directory: folder.path })
+  const again = await createTestApp({ isInProcess: true, directory: folder.path })
   expect((await statusOf(again)).backups.last).toMatchObject({ has_keys: true })
   await again.close()
 })
@@ -135,7 +135,7 @@ test('a backup of the schedule that fails is in the log and in /api/status', asy
   const failure = Promise.withResolvers<LoggedError>()
   const environment = { EIDER_BACKUP_SCHEDULE: '* * * * * *' }
   const log = { request: () => {}, failure: failure.resolve }
-  const app = await createTestApp({ directory: folder.path, environment, log })
+  const app = await createTestApp({ isInProcess: true, directory: folder.path, environment, log })
   app.app.start()
   expect((await failure.promise).requestId).toBe('backup')
   expect((await statusOf(app)).backups.failed).toMatchObject({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
+import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb'
 
@@ -27,7 +27,7 @@ The plate grows faster than the wall around it. That is harmless.
 
 let t: TestApp
 beforeAll(async () => {
-  t = await createTestApp()
+  t = await createTestApp({ embedders: wordEmbedders })
   const kbs = `${PROJECT}/knowledge_bases`
   await t.send('POST', kbs, {
     knowledge_base: { name: 'guides', metadata_columns: ['license', 'pages'] },

@@ -37,7 +37,7 @@ async function put(t: TestApp, contents: readonly string[], first = 0): Promise<
 }
 
 test('the language is learned from the first rows and shown; a search sees its own write before', async () => {
-  const t = await createTestApp()
+  const t = await createTestApp({ isInProcess: true })
   await create(t)
   await put(t, ['Tee'])
   await t.store.keywordLanguages.settled()
@@ -56,7 +56,7 @@ test('the language is learned from the first rows and shown; a search sees its o
 })
 
 test('a language that was named is not learned', async () => {
-  const t = await createTestApp()
+  const t = await createTestApp({ isInProcess: true })
   await create(t, { language: 'none' })
   await put(t, GERMAN)
   await t.store.keywordLanguages.settled()
@@ -66,7 +66,7 @@ test('a language that was named is not learned', async () => {
 })
 
 test('the language is changed by SQL, also back, with inserts in between', async () => {
-  const t = await createTestApp()
+  const t = await createTestApp({ isInProcess: true })
   await create(t, { language: 'english' })
   await put(t, GERMAN)
   await alter(t, 'german')
@@ -84,7 +84,7 @@ test('the language is changed by SQL, also back, with inserts in between', async
 
 test('a change that the end of the process cut off is made at the next start', async () => {
   using folder = temporaryFolder()
-  const t = await createTestApp({ directory: folder.path })
+  const t = await createTestApp({ isInProcess: true, directory: folder.path })
   await create(t, { language: 'english' })
   await put(t, GERMAN)
   // As if the process ended before anything was made.
@@ -95,7 +95,7 @@ test('a change that the end of the process cut off is made at the next start', a
   await put(t, ['Das Haus'], 7)
   expect(await found(t, 'Haus')).toEqual(['r7'])
   await t.close()
-  const again = await createTestApp({ directory: folder.path })
+  const again = await createTestApp({ isInProcess: true, directory: folder.path })
   again.store.keywordLanguages.start()
   await again.store.keywordLanguages.settled()
   expect(await found(again, 'Haus')).toEqual(['r2', 'r7'])

@@ -17,7 +17,7 @@ beforeAll(async () => {
     ...{ EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' },
     EIDER_NETWORK_ALLOW: '127.0.0.1',
   }
-  app = await createTestApp({ environment })
+  app = await createTestApp({ isInProcess: true, environment })
   const login = { username: 'ada', password: 'secret' }
   const { body } = await app.send('POST', '/api/login', login)
   admin = { authorization: `Bearer ${(body as { token: string }).token}` }
@@ -258,7 +258,7 @@ describe('a question to an agent ends', () => {
 })
 
 test('a server that stops ends the streams on which nothing comes', async () => {
-  const other = await createTestApp()
+  const other = await createTestApp({ isInProcess: true })
   const listener = other.app.listen({ hostname: '127.0.0.1', port: 0 })
   const clientInfo = { name: 'a test', version: '1' }
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }

@@ -5,7 +5,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts'
 let app: TestApp
 
 beforeAll(async () => {
-  app = await createTestApp()
+  app = await createTestApp({ isInProcess: true })
   const path = '/api/projects/mindsdb/knowledge_bases'
   await app.send('POST', path, { knowledge_base: { name: 'docs' } })
   const rows = [{ id: 'tea', content: 'Green tea needs 80 degrees' }]

@@ -30,7 +30,7 @@ async function params(t: TestApp): Promise<Readonly<Record<string, unknown>>> {
 
 /** A folder whose keyword index holds no term that is found now, as an earlier version made it. */
 async function olderFolder(path: string) {
-  const t = await createTestApp({ directory: path })
+  const t = await createTestApp({ isInProcess: true, directory: path })
   const created = { knowledge_base: { name: 'kb', language: 'english' } }
   await t.send('POST', '/api/projects/mindsdb/knowledge_bases', created)
   const rows = Array.from({ length: 450 }, (_, index) => {
@@ -47,7 +47,7 @@ async function olderFolder(path: string) {
 test('a folder of an earlier version answers at once, says so, and is brought up to date', async () => {
   using folder = temporaryFolder()
   const migrations = await olderFolder(folder.path)
-  const t = await createTestApp({ directory: folder.path, migrations })
+  const t = await createTestApp({ isInProcess: true, directory: folder.path, migrations })
   const before = await search(t, 'n7')
   expect(before.ids).toEqual([])
   expect(before.warnings.join()).toContain('kb is being brought up to date')
@@ -93,7 +93,11 @@ test('what a crash left of the next index is gone on with, and goes with its kno
     COMMENT ON TABLE ${termCounts} IS 'term rules ${TERM_RULES_VERSION}';
     COMMENT ON TABLE ${recentPostings} IS 'language english'`
   const more = { number: MIGRATIONS.length + 2, name: 'half', sql: half }
-  const t = await createTestApp({ directory: folder.path, migrations: [...migrations, more] })
+  const t = await createTestApp({
+    isInProcess: true,
+    directory: folder.path,
+    migrations: [...migrations, more],
+  })
   t.store.keywordLanguages.start()
   await t.store.keywordLanguages.settled()
   expect((await search(t, 'n7')).ids).toEqual([])
@@ -112,7 +116,7 @@ test('what a crash left of the next index is gone on with, and goes with its kno
 })
 
 async function createClosed(directory: string, migrations: typeof MIGRATIONS) {
-  const t = await createTestApp({ directory, migrations })
+  const t = await createTestApp({ isInProcess: true, directory, migrations })
   await t.close()
   return t
 }

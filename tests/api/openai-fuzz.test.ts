@@ -5,7 +5,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let t: TestApp
 beforeAll(async () => {
-  t = await createTestApp()
+  t = await createTestApp({ isInProcess: true })
   const form = new FormData()
   form.set('file', new Blob(['# Tea\n\nGreen tea.']), 'tea.md')
   form.set('purpose', 'assistants')

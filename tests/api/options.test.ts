@@ -8,7 +8,7 @@ const CHAT = { provider: 'openai', model_name: 'm', base_url: 'http://127.0.0.1:
 
 let t: TestApp
 beforeAll(async () => {
-  t = await createTestApp()
+  t = await createTestApp({ embedders: wordEmbedders })
   await sql('CREATE KNOWLEDGE_BASE kb')
   await sql('CREATE AGENT a')
   await sql("CREATE TABLE asked AS SELECT 'q' AS question, 'a' AS answer")
@@ -132,6 +132,7 @@ const WORKS = [
     { k: 3, mode: 'hybrid', alpha: 0.4, fusion: 'convex', feedback: true, min_relevance: 0.1 },
     { filters: {}, rerank: false, per_document: true, explain: true, highlight: true },
     { neighbours: 1, columns: ['title'] },
+    { limit: 3 },
   ]),
   ...cases('POST preview', [
     { text: 'tea', syntax: 'markdown', title: 'Tea', limit: 1, knowledge_base: 'kb' },
@@ -209,7 +210,7 @@ const REFUSED = [
   ...cases('POST job', [{ variables: {} }]),
   ...cases('POST source', [{ path: '/x' }, { limit: 3 }, { watch: true }]),
   ...cases('POST search', [
-    { limit: 3 },
+    { top: 3 },
     { mode: 'vector', alpha: 0.4 },
     { mode: 'keyword', fusion: 'rrf' },
     { mode: 'vector', feedback: true },

@@ -11,7 +11,7 @@ let t: TestApp
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'eider-parquet-'))
-  t = await createTestApp({ directory: join(folder, 'data') })
+  t = await createTestApp({ isInProcess: true, directory: join(folder, 'data') })
 })
 afterAll(async () => {
   await t.close()

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { type Answer, createTestApp, type TestApp } from '../support/test-app.ts'
+import { type Answer, createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const PARQUET = { 'content-type': 'application/vnd.apache.parquet' }
@@ -297,17 +297,19 @@ describe('a file that is not an export of Eider', () => {
 })
 
 test('no secret leaves with the file', async () => {
-  const kb = await made(from, 'secretive', {
+  const own = await createTestApp({ embedders: wordEmbedders })
+  const kb = await made(own, 'secretive', {
     embedding_model: {
       provider: 'openai',
       model_name: 'm',
       api_key: 'SECRET-1',
     },
   })
-  await inserted(from, kb, rowsOf(1))
-  const bytes = await exported(from, kb)
+  await inserted(own, kb, rowsOf(1))
+  const bytes = await exported(own, kb)
   expect(new TextDecoder('latin1').decode(bytes)).not.toContain('SECRET')
   expect(new TextDecoder('latin1').decode(bytes)).not.toContain('******')
+  await own.close()
 })
 
 test('an export with flipped bytes is never imported', async () => {

@@ -4,10 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeKey } from '../support/access-keys.ts'
-import { createTestApp } from '../support/test-app.ts'
+import { createTestApp, wordEmbedders } from '../support/test-app.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'eider-usage-'))
-const app = await createTestApp({ directory: folder })
+const app = await createTestApp({ embedders: wordEmbedders, directory: folder })
 afterAll(async () => {
   await app.close()
   await rm(folder, { recursive: true, force: true })

@@ -12,7 +12,7 @@ let t: TestApp
 let server: ChatServer | null = null
 
 beforeEach(async () => {
-  t = await createTestApp({ environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
+  t = await createTestApp({ isInProcess: true, environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
 })
 afterEach(async () => {
   await t.close()
@@ -279,17 +279,17 @@ test('a server that stops keeps what it ends in the background', async () => {
   await t.close()
   using folder = temporaryFolder()
   const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
-  t = await createTestApp({ directory: folder.path, environment })
+  t = await createTestApp({ isInProcess: true, directory: folder.path, environment })
   const model = await writer(held(new Promise(() => {})))
   const asked = await ask('What is it?', { background: true })
   const [start] = await asked.until(isPiece)
   await asked.leave()
   await t.close()
   await model.hasLeft
-  t = await createTestApp({ directory: folder.path, environment })
+  t = await createTestApp({ isInProcess: true, directory: folder.path, environment })
   expect(await read(start?.conversation_id)).toMatchObject({
     turns: [{ outcome: 'failed', error_code: 'shutting_down' }],
   })
   await t.close()
-  t = await createTestApp()
+  t = await createTestApp({ isInProcess: true })
 })

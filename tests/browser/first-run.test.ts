@@ -66,6 +66,24 @@ browserTest('an empty server loads the sample, which can be searched and measure
   expect(columnOf(measured, 'recall_at_k')).toBeGreaterThan(0.9)
 })
 
+browserTest('home says why its projects cannot be read, and tries again', async () => {
+  await browser.visit('/', { expectedErrors: /500/ }, async ({ page }) => {
+    await page.getByText('240 documents').first().waitFor()
+    const json = { type: 'about:blank', title: 'Internal error', status: 500, code: 'internal' }
+    await page.route('**/api/catalog', (route) => {
+      const contentType = 'application/problem+json'
+      const body = JSON.stringify({ ...json, detail: 'It broke', timestamp: '' })
+      return route.fulfill({ status: 500, contentType, body })
+    })
+    await page.reload()
+    const main = page.getByRole('main')
+    await main.getByText('It broke').waitFor()
+    await page.unrouteAll()
+    await main.getByRole('button', { name: 'Try again' }).click()
+    await main.getByText('240 documents').first().waitFor()
+  })
+})
+
 browserTest('ten files are dropped, one cannot be read, the others are found', async () => {
   await browser.visit('/', { expectedErrors: /400/ }, async ({ page }) => {
     await page.getByRole('button', { name: 'New project' }).waitFor()

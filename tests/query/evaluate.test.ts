@@ -91,6 +91,7 @@ describe('judgments', () => {
   test('weigh the parts of a hybrid search', async () => {
     expect(await evaluate('test_table = judged, alpha = 0.3')).toHaveLength(1)
     expect(await evaluate("test_table = judged, fusion = 'rrf'")).toHaveLength(1)
+    expect(await evaluate('test_table = judged, feedback = false')).toHaveLength(1)
   })
 
   test('count documents that are not there, and say so when none is', async () => {
@@ -123,6 +124,17 @@ describe('judgments', () => {
     const query = "CREATE VIEW of_tea AS (SELECT * FROM judged WHERE Query = 'black tea')"
     await t.send('POST', '/api/sql/query', { query })
     expect(await evaluate('test_table = of_tea')).toMatchObject([{ questions: 1 }])
+  })
+
+  test('are read from a SELECT', async () => {
+    const select = `(SELECT * FROM judged WHERE Query = 'black tea')`
+    expect(await evaluate(`test_table = ${select}`)).toMatchObject([{ questions: 1 }])
+    await expect(evaluate(`test_table = (SELECT 'tea' AS question)`)).rejects.toThrow(
+      "version 'doc_id' needs a column doc_id or document_id or document in (SELECT …)",
+    )
+    await expect(evaluate(`test_table = ${select}, generate_data = true`)).rejects.toThrow(
+      'name a table',
+    )
   })
 
   test('of texts that look like SQL find what they say', async () => {
@@ -211,6 +223,11 @@ describe('what cannot be evaluated', () => {
       'fusion without vectors',
       `Option "fusion" is for mode 'hybrid', not 'keyword'`,
       "test_table = a.b, fusion = 'rrf', mode = 'keyword'",
+    ],
+    [
+      'feedback without vectors',
+      `Option "feedback" is for mode 'hybrid', not 'vector'`,
+      "test_table = a.b, feedback = true, mode = 'vector'",
     ],
     [
       'alpha without vectors',

@@ -181,6 +181,28 @@ test('code is fenced with its indents; lists keep their entries', async () => {
   )
 })
 
+test('accents that are drawn before their letter belong to it', async () => {
+  // As TeX does: the accent, then the letter under it, which may be narrower.
+  const accent = (x: number) => line('\xa8', x, 700)
+  const within = line('na', 72, 700) + accent(82.57) + line('ive readers', 83.12, 700)
+  expect(await contentOf(within)).toBe('naïve readers')
+  expect(await contentOf(accent(71.45) + line('ile de la Cite', 72, 700))).toBe('ïle de la Cite')
+})
+
+test('the authors below a title are not a heading', async () => {
+  const text = block(
+    Array(20).fill('The text of the paper has words of some length in it.'),
+    72,
+    600,
+  )
+  const title = line('A Study of Tea', 72, 740, 'F2', 20)
+  const authors = line('Ada B. Lovelace, Charles Babbage and Mary von Stein', 72, 715, 'F1', 13)
+  const heading = line('Steeping, Pouring and Drinking', 72, 640, 'F2', 13)
+  const content = await contentOf(title + authors + heading + text)
+  expect(content).toContain('\n\nAda B. Lovelace, Charles Babbage and Mary von Stein\n\n')
+  expect(content).toMatch(/# Steeping, Pouring and Drinking/)
+})
+
 test('raised digits are not part of the number before them', async () => {
   const drawn = 'BT /F1 10 Tf 72 700 Td (10) Tj /F1 6 Tf 4 Ts (3) Tj 0 Ts /F1 10 Tf ( units) Tj ET'
   expect(await contentOf(drawn)).toBe('10³ units')

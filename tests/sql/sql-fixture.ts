@@ -92,6 +92,10 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     indexes: store.indexStates,
     embedders,
     rerankers: NO_RERANKERS,
+    judgeAnswerability: async (_question, found) => ({
+      score: found.length / 20,
+      evidence: 'closest',
+    }),
     chatProviders: ['builtin'],
     checkAddress: async () => {},
     checkServerAddress: async () => {},

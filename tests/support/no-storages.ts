@@ -9,5 +9,8 @@ export const NO_STORAGES: KnowledgeBaseStorages = {
   drop: async () => {},
   remove: notExpected,
   fresh: async (kb) => kb,
+  withRows: (kb, _rows, work) => work(kb),
+  isCopied: () => true,
+  index: async () => {},
   isRemote: () => false,
 }

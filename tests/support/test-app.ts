@@ -43,6 +43,8 @@ export interface TestAppOptions {
   readonly freeBytesOf?: () => number
   /** Of the SQL engine. */
   readonly memoryLimit?: string
+  /** Never the built file: the test reads the store, or disconnects as only a caller in this process can. */
+  readonly isInProcess?: true
 }
 
 /**
@@ -91,9 +93,8 @@ async function fileApp({ environment, directory }: TestAppOptions): Promise<Test
   const server = await startServer({ dataDirectory, environment: Object.fromEntries(given) })
   const handle: App['handle'] = (request) => {
     const { pathname, search } = new URL(request.url)
-    return fetch(new Request(`${server.baseUrl}${pathname}${search}`, request), {
-      redirect: 'manual',
-    })
+    const sent = new Request(`${server.baseUrl}${pathname}${search}`, request)
+    return fetch(sent, { redirect: 'manual', signal: request.signal })
   }
   const document = async () => (await fetch(`${server.baseUrl}/openapi.json`)).json()
   const close = async () => {

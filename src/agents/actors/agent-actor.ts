@@ -39,7 +39,7 @@ export class AgentActor {
   readonly #inbox = new EventInbox(AGENT_LIMITS.eventsWaitingMax)
   readonly #abort = new AbortController()
   readonly #pending: Record<RequestKind, number> = { tool_call: 0, embed: 0 }
-  /** Events that were read but not yet reported to the thread. */
+  /** Events read but not yet acknowledged to the thread. */
   #taken = 0
   #events = 0
   #chars = 0
@@ -72,7 +72,7 @@ export class AgentActor {
     }
   }
 
-  /** Now and then: each message wakes the thread. */
+  /** Only occasionally, because each message wakes the thread. */
   #tellTaken(): void {
     this.#taken += 1
     if (this.#taken < AGENT_LIMITS.eventsWaitingMax / 4) return
@@ -141,8 +141,7 @@ export class AgentActor {
     try {
       worker.post(await this.#answer(request))
     } catch (error) {
-      // A failure that is not passed to the model as an observation ends the question; without vectors a model may still
-      // answer.
+      // A failure that the model does not see as an observation ends the question; without vectors a model may still answer.
       if (kind === 'tool_call') this.stop(toAppError(error))
       else worker.post({ kind: 'request_failed', id, failure: failureToSend(error) })
     } finally {
@@ -164,7 +163,7 @@ export class AgentActor {
   }
 }
 
-/** Events on their way from a worker to a client that reads them at its own speed. */
+/** Events from a worker for a client that reads at its own speed. */
 class EventInbox {
   readonly #waitingMax: number
   readonly #events: AgentEvent[] = []

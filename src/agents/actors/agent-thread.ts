@@ -6,13 +6,13 @@ import type { ToWorker } from './worker-messages.ts'
 
 export interface SeatListener {
   message(data: unknown): void
-  /** The thread is gone; nothing comes after this. */
+  /** The thread is gone; nothing follows. */
   stopped(error: AppError): void
 }
 
 /** One question's place in a thread. */
 export interface AgentSeat {
-  /** Whether the thread, when it stopped, answered other questions too: any of them may have been the cause. */
+  /** Whether the thread was answering other questions when it stopped: any of them may have been the cause. */
   readonly wasShared: boolean
   listen(listener: SeatListener): void
   post(message: ToWorker): void
@@ -54,11 +54,11 @@ export class AgentThread {
       onMessage: (data) => this.#receive(data),
       onEnd: (cause, exitCode) => this.#end(crashed(cause, exitCode)),
     })
-    // Answered before the first question: from then on it is known to be up.
+    // Answered before the first question, which shows that it is up.
     this.#post({ kind: 'ping' })
   }
 
-  /** The agent whose questions it answers; null: none yet. */
+  /** The agent it answers for; null: none yet. */
   get agentId(): number | null {
     return this.#agentId
   }
@@ -197,7 +197,7 @@ export class AgentThread {
     this.#options.onFree()
   }
 
-  /** Called for a retired thread when no question of it is open. */
+  /** Called for a retired thread without open questions. */
   #endIfUnused(): void {
     if (!this.#isRetired || this.unanswered > 0 || this.hasStopped) return
     this.terminate()

@@ -2,14 +2,6 @@ import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type AgentSeat, AgentThread } from './agent-thread.ts'
 
-export interface SeatRequest {
-  readonly agentId: number
-  /** The provider of its model. */
-  readonly provider: string
-  /** Whether it has a separate thread. */
-  readonly isAlone: boolean
-}
-
 /**
  * All threads of agents. A thread belongs to one agent from its first question to its end, so that agents never share one;
  * it waits for the agent's next questions until it has been idle for a while. An agent's first few questions have separate
@@ -30,7 +22,14 @@ export class AgentThreads {
   }
 
   /** A place for one question. @throws AppError `shutting_down` */
-  seat({ agentId, provider, isAlone }: SeatRequest): AgentSeat {
+  seat(given: {
+    readonly agentId: number
+    /** The provider of its model. */
+    readonly provider: string
+    /** Whether it has a separate thread. */
+    readonly isAlone: boolean
+  }): AgentSeat {
+    const { agentId, provider, isAlone } = given
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     this.#provider = provider
     const own = [...this.#bound].filter((thread) => thread.agentId === agentId && thread.isOpen)
@@ -41,14 +40,14 @@ export class AgentThreads {
     return thread.seat(agentId, isAlone)
   }
 
-  /** The next questions are probably to models of this provider: the spares load what these need. */
+  /** The next questions are probably for this provider's models: spare threads load what these need. */
   expect(provider: string): void {
     if (provider === this.#provider) return
     this.#provider = provider
     for (const spare of this.#spares) spare.prepare(provider)
   }
 
-  /** Better after a question than during it: the start of a thread would take the processor from its answer. */
+  /** After a question rather than during it: starting a thread would take processor time from its answer. */
   refill(): void {
     if (this.#isClosed) return
     const alive = this.#spares.filter((spare) => !spare.hasStopped)
@@ -66,7 +65,7 @@ export class AgentThreads {
     this.#tidy()
   }
 
-  /** A spare that died meanwhile is skipped. */
+  /** Skips a spare that died meanwhile. */
   #fresh(): AgentThread {
     const [spare, ...rest] = this.#spares.filter((one) => !one.hasStopped)
     this.#spares = rest
@@ -88,7 +87,7 @@ export class AgentThreads {
     this.#tidy()
   }
 
-  /** Lets go of threads that have ended, and ends those that were idle for long or are too many. */
+  /** Drops ended threads, and ends those idle for long or beyond the limit. */
   #tidy(): void {
     const now = performance.now()
     for (const thread of this.#bound) if (thread.hasStopped) this.#bound.delete(thread)
@@ -107,12 +106,12 @@ export class AgentThreads {
   }
 }
 
-/** The thread that was used last: others may then end. */
+/** The most recently used thread, so that others can end. */
 function lastUsed(idle: readonly AgentThread[]): AgentThread | undefined {
   return idle.toSorted((a, b) => b.idleSinceMs - a.idleSinceMs)[0]
 }
 
-/** Where one more question waits for the fewest others; undefined: a further thread is better. */
+/** The thread with the fewest questions; undefined: better start another one. */
 function quietest(own: readonly AgentThread[]): AgentThread | undefined {
   const { threadsPerAgent, threadQuestionsMax } = AGENT_LIMITS
   // An answered question ends in a moment.

@@ -1,4 +1,4 @@
-/** What goes between the main thread and a thread of agents: the messages of several questions, each under its number. */
+/** Messages between the main thread and a thread of agents: those of several questions, each with its number. */
 import type { ToWorker } from './worker-messages.ts'
 
 /** Main thread → thread. */

@@ -38,7 +38,7 @@ export type ToWorker =
       readonly vectors: readonly Float32Array[]
     }
   | { readonly kind: 'request_failed'; readonly id: number; readonly failure: Failure }
-  /** This many events have left the queue: the worker may send as many more. */
+  /** This many events were read: the worker may send as many more. */
   | { readonly kind: 'taken'; readonly count: number }
 
 /** A request of a worker, answered with the same `id`. */
@@ -77,7 +77,7 @@ function thrownText(cause: unknown): string {
   return text.slice(0, THROWN_CHARS_MAX)
 }
 
-/** The error again, with the provider's status or the thrown error where `failureToSend` looks for it. */
+/** Restores the error, with the provider's status or the thrown error where `failureToSend` looks for it. */
 export function errorOf(failure: Failure): AppError {
   const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }

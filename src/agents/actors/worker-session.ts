@@ -26,7 +26,7 @@ export interface WorkerSessionDeps {
 
 type Reply = Extract<ToWorker, { readonly id: number }>
 
-/** The worker's side of one question: the loop, joined to the main thread by messages. */
+/** The worker's side of one question: the loop, connected to the main thread by messages. */
 export class WorkerSession {
   readonly #deps: WorkerSessionDeps
   readonly #abort = new AbortController()
@@ -51,7 +51,7 @@ export class WorkerSession {
     this.#replies.delete(message.id)
   }
 
-  /** The client is gone: nothing is sent from now on, and everything that waits fails. */
+  /** The client is gone: sends nothing more, and fails everything that waits. */
   stop(): void {
     const reason = new AppError('cancelled', 'The question was cancelled')
     this.#abort.abort(reason)
@@ -143,7 +143,7 @@ export class ThreadSessions {
   async receive(message: ToThread): Promise<void> {
     switch (message.kind) {
       case 'prepare':
-        // A failure here occurs again, and is reported, when the question comes.
+        // A failure here occurs again with the question, and is reported then.
         await this.#deps.prepare(message.provider).catch(() => undefined)
         break
       case 'ping':
@@ -169,7 +169,7 @@ export class ThreadSessions {
     this.#post({ kind: 'done', run })
   }
 
-  /** With what else is sent in the same moment: each message wakes the main thread. */
+  /** Sent together with other messages of this moment: each one wakes the main thread. */
   #post(message: FromThread): void {
     this.#outbox.push(message)
     if (this.#outbox.length > 1) return

@@ -16,8 +16,7 @@ export interface AvailableData extends AllowedData {
 }
 
 /**
- * Only what `data` names: an agent without it may read nothing. Patterns are matched again for
- * each question.
+ * Only what `data` names: an agent without it may read nothing. Patterns are matched anew for each question.
  */
 export function agentData(
   agent: Agent,
@@ -88,7 +87,7 @@ function matchesOf<T>(patterns: readonly string[], find: (pattern: string) => re
 }
 
 /**
- * The knowledge bases that a statement may read, by the names in it: one inside a string or a comment counts too.
+ * Knowledge bases a statement may read, by the names in it, even in strings and comments.
  * @param project of names without a qualifier
  */
 export function namedKnowledgeBases(
@@ -105,7 +104,7 @@ export function namedKnowledgeBases(
   return knowledgeBases.filter((kb) => {
     if (standsIn(text, nameKey(fullName(kb)))) return true
     if (!standsIn(text, nameKey(kb.name))) return false
-    // A name alone is first that of the agent's own project.
+    // An unqualified name first means the agent's own project.
     const isTaken = knowledgeBases.some((other) => {
       return nameKey(other.projectName) === home && nameKey(other.name) === nameKey(kb.name)
     })

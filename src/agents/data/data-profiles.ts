@@ -16,7 +16,7 @@ import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from 
 /** A knowledge base or table, and what of the catalog its profile is of. */
 interface Source {
   readonly name: string
-  /** One that takes the name of another has another key. */
+  /** A source that reuses a name has another key. */
   readonly key: string
   readonly from: string
   /** Another version has another one. */
@@ -31,7 +31,7 @@ interface Source {
 
 interface SourceColumn {
   readonly name: string
-  /** Empty: not known without reading. */
+  /** Empty: unknown without reading. */
   readonly type: string
 }
 
@@ -46,16 +46,16 @@ interface Profile {
 }
 
 const PROFILES_MAX = 2_000
-/** Small sources that change all the time are described as they were so long ago: some rows more may matter there. */
+/** For small sources that change all the time, a description may be this old: a few more rows may matter there. */
 const SMALL_FRESH_MS = 5_000
 const SMALL_ROWS = 100
-/** For larger tables the old description is still used, and once it is this old it is rebuilt after the question. */
+/** For larger tables an older description is still used, and rebuilt after the question once it is this old. */
 const FRESH_MS = 30_000
-/** An older description is not used: the question waits for a new one. */
+/** Older descriptions are not used: the question waits for a new one. */
 const USABLE_MS = 600_000
-/** For all sources of a question together; a source that is not ready by then is described by name and columns. */
+/** For all sources of a question together; a source not ready by then is described by name and columns. */
 const READING_MS = 1_000
-/** Behind the questions. */
+/** In the background, after questions. */
 const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
 const PROFILED_COLUMNS_MAX = 20
@@ -63,8 +63,8 @@ const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
- * A description is made once per version of a source. A question waits for the first one, and for one with other columns; a
- * source that changes all the time is described by an older one.
+ * Describes each version of a source once. A question waits for the first description, and for changed columns; otherwise a
+ * source that changes all the time keeps an older one.
  */
 export class DataProfiles {
   readonly #select: Select
@@ -101,7 +101,7 @@ export class DataProfiles {
     return { ...data, descriptions: withinBytes(descriptions) }
   }
 
-  /** `old`: still used, but due to be rebuilt. */
+  /** `old`: still usable, but due to be rebuilt. */
   #ageOf(source: Source): 'fresh' | 'old' | 'missing' {
     const profile = this.#profiles.get(source.key)
     if (profile === undefined) return 'missing'
@@ -119,22 +119,20 @@ export class DataProfiles {
 
   #renew(sources: readonly Source[], reader: DataReader): void {
     const terms = { timeoutMs: RENEWING_MS, signal: this.#closing.signal }
-    // What fails has its line without values until it is read again.
+    // A source that fails is described without values until it is read again.
     this.#read(sources, reader, terms).catch(() => undefined)
   }
 
-  /** One after the other; what another question is reading already is waited for. */
+  /** One after the other, sharing readings already started by other questions. */
   async #read(
     sources: readonly Source[],
     reader: DataReader,
-    {
-      timeoutMs,
-      signal,
-    }: {
+    given: {
       readonly timeoutMs: number
       readonly signal: AbortSignal
     },
   ): Promise<void> {
+    const { timeoutMs, signal } = given
     const late = () => new AppError('timeout', 'Descriptions of data took too long')
     const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError: late })
     try {
@@ -142,7 +140,7 @@ export class DataProfiles {
         const reading =
           this.#reading.get(readingKey(source)) ?? this.#begun(source, reader, deadline)
         await abortable(reading, deadline.signal).catch((error: unknown) => {
-          // The other's reading may take longer; a source still unknown then is described by name.
+          // The other reading may take longer; a source still unknown then is described by name.
           if (!deadline.signal.aborted) throw error
         })
         signal.throwIfAborted()
@@ -168,7 +166,7 @@ export class DataProfiles {
       const known = this.#profiles.get(source.key)
       const isUsable = known !== undefined && known.columns === columnsKey(source)
       const text = isUsable ? known.text : profileLine(source, new Map())
-      // Not asked for again at once: what fails or takes long now does so for the next question as well.
+      // Not retried at once: what fails or is slow now would be so for the next question, too.
       this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
     }
   }
@@ -185,7 +183,7 @@ export class DataProfiles {
   }
 }
 
-/** A question with other columns needs another reading of the source. */
+/** Changed columns require another reading of the source. */
 function readingKey(source: Source): string {
   return `${source.key} ${columnsKey(source)}`
 }
@@ -284,7 +282,7 @@ async function readProfile(
 const RANGED =
   /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|DATE|TIMESTAMP)/i
 
-/** The values that come most, of those short enough to say something. */
+/** The most frequent values, among those short enough to be useful. */
 function shownValues(cells: readonly ResultValue[]): string | null {
   const counts = new Map<string, number>()
   for (const cell of cells.flatMap((value) => (Array.isArray(value) ? value : [value]))) {

@@ -10,7 +10,7 @@ export interface SelectScope {
   /** The project of names without a qualifier. */
   readonly project: string
   readonly allowed: AllowedData
-  /** The namespaces in which its views may read; unset: all. */
+  /** The namespaces its views may read; unset: all. */
   readonly within?: readonly string[] | undefined
 }
 

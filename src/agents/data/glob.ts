@@ -20,7 +20,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
       patternIndex += 1
       nameIndex += 1
     } else if (starIndex !== -1) {
-      // The last star takes one character more.
+      // The last star matches one more character.
       starNameIndex += 1
       nameIndex = starNameIndex
       patternIndex = starIndex + 1

@@ -14,7 +14,7 @@ export interface FirstRows {
   readonly hasMore: boolean
 }
 
-/** Reads at most `rowsMax` rows and gives the rest back: the connection is free afterwards. */
+/** Reads at most `rowsMax` rows and drops the rest, which frees the connection. */
 export async function readRows(
   stream: RowStream,
   rowsMax: number,
@@ -31,17 +31,18 @@ export async function readRows(
   return { columns, rows: rows.slice(0, rowsMax), hasMore: rows.length > rowsMax }
 }
 
-export interface Observation {
-  readonly text: string
-  /** How many of the rows the text contains. */
-  readonly shownCount: number
-}
-
 /**
  * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). The first line says what was left out.
  * `byteSize(text) <= bytesMax`.
  */
-export function observationOf(result: FirstRows, limits: ObservationLimits): Observation {
+export function observationOf(
+  result: FirstRows,
+  limits: ObservationLimits,
+): {
+  readonly text: string
+  /** How many of the rows the text contains. */
+  readonly shownCount: number
+} {
   const names = result.columns.map((name) => `'${name}'`).join(', ')
   const head = `Output columns: ${names}\nResult in CSV format (dialect is 'excel'):\n`
   const header = csvLine(result.columns, AGENT_LIMITS.cellCharsMax)
@@ -63,7 +64,7 @@ function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: O
 }
 
 /**
- * As many rows as fit. The first one is shortened to fit, so that a long text never hides a whole result.
+ * As many rows as fit. The first is shortened to fit, so that a long text never hides a whole result.
  */
 function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly string[] {
   const lines: string[] = []
@@ -79,8 +80,7 @@ function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly
 }
 
 /**
- * Bytes of one code unit in UTF-8 at most, and the room that quotes and the note on a cut cell
- * take.
+ * Most UTF-8 bytes of one code unit, and the room for quotes and the note on a cut cell.
  */
 const CHAR_BYTES_MAX = 3
 const CELL_OVERHEAD_BYTES = 40

@@ -11,7 +11,7 @@ import { matchesGlob } from './glob.ts'
 
 /** The tables that match some patterns. */
 export interface TablesElsewhere {
-  /** By the pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
+  /** By pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
   readonly byPattern: ReadonlyMap<string, readonly string[]>
   readonly warnings: readonly string[]
 }
@@ -21,8 +21,8 @@ export const NOTHING_ELSEWHERE: TablesElsewhere = { byPattern: new Map(), warnin
 export type ListingSources = Pick<DataSources, 'tables' | 'columns'>
 
 /**
- * Never throws because of a source: one that does not answer is a warning, and a name of it without `*` and `?` stays
- * allowed, so that the model learns what is wrong when it reads.
+ * Never throws because of a source: one that does not answer gives a warning, and its names without wildcards stay allowed,
+ * so that the model sees the failure when it reads.
  * @throws the signal's reason
  */
 export async function tablesElsewhere(
@@ -94,7 +94,7 @@ async function remoteTables(
   signal: AbortSignal,
 ): Promise<Found> {
   const listed = await sources.tables(source, signal)
-  // A name with a dot in it could be read as another table in another schema.
+  // A name with a dot could be read as a table in another schema.
   const tables = listed.filter(({ schema, name }) => !`${schema ?? ''}${name}`.includes('.'))
   const warnings: string[] = []
   if (tables.length < listed.length) {
@@ -122,7 +122,7 @@ function shownName({ schema, name }: Pick<SourceTable, 'schema' | 'name'>): stri
   return schema === null ? name : `${schema}.${name}`
 }
 
-/** Lists name the schema that a source looks in first by nothing; a pattern may name it, and the other way round. */
+/** Lists omit a source's default schema while a pattern may name it, and vice versa. */
 async function otherwiseNamed(
   source: DataSource,
   { rest, tables }: { readonly rest: string; readonly tables: readonly SourceTable[] },
@@ -147,7 +147,7 @@ async function otherwiseNamed(
     return schema === null && matchesGlob(second, name)
   })
   const [one] = inFirst
-  // A name that is not listed in a schema belongs to the first schema, if a table is found there.
+  // A name not listed in a schema belongs to the default schema, if a table exists there.
   if (one === undefined || !(await exists(first, one.name))) return []
   return inFirst.map(({ name }) => `${first}.${name}`)
 }

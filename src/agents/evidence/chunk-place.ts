@@ -14,7 +14,7 @@ export interface ChunkPlace {
 
 const NOWHERE: ChunkPlace = { pages: null, heading: null }
 
-/** null: not known from this row. */
+/** null: unknown from this row. */
 export function chunkPlace(
   metadata: ResultValue | undefined,
   origins: readonly KnowledgeBase[],

@@ -12,9 +12,8 @@ import { passagesOf, type ShownPassage } from './shown-passages.ts'
 import { type Span, type TextWords, textWords } from './text-words.ts'
 
 /**
- * The citations of an answer, in the order in which it names their chunks. Chunks that the model was not shown are left out,
- * and so are quotes that their chunk does not contain. Columns that the model's statements did not select are looked up
- * once.
+ * The citations of an answer, in the order in which it names their chunks. Leaves out chunks the model was not shown, and
+ * quotes their chunk does not contain. Columns that the statements did not select are looked up once.
  */
 export async function citationsOf(
   answer: string,
@@ -45,7 +44,7 @@ export async function citationsOf(
   return [...citations.values()].slice(0, AGENT_LIMITS.citationsMax)
 }
 
-/** A chunk that is known whole. */
+/** A completely known chunk. */
 interface CitedChunk {
   readonly chunkId: string
   readonly documentId: string
@@ -121,7 +120,7 @@ interface StoredChunk {
   readonly origin: KnowledgeBase
 }
 
-/** In one statement; if that fails, one per knowledge base, because one of them may be gone. */
+/** In one statement; if that fails, one per knowledge base, because one may be gone. */
 async function storedChunks(
   wanted: readonly {
     readonly kb: KnowledgeBase
@@ -152,7 +151,7 @@ async function storedChunks(
   }
 }
 
-/** A chunk that is named again for the same sentences, or without quoting it, is cited once. */
+/** A chunk named again for the same sentences, or without a quote, is cited once. */
 function citationOf(
   { statement }: Mention,
   chunk: CitedChunk,
@@ -184,7 +183,7 @@ function citationKey(kb: KnowledgeBase, chunkId: string, span: Span | null): str
   return JSON.stringify([kb.id, chunkId, span?.start ?? null])
 }
 
-/** Where the chunk begins in its column; null if it is no longer as it was cut. */
+/** The chunk's start in its column; null if its text has changed. */
 function documentOffset({ chunkId, text }: CitedChunk): number | null {
   const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
   if (start === undefined || Number(end) - Number(start) !== text.text.length) return null

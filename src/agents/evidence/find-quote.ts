@@ -1,9 +1,9 @@
 /** Which words of a chunk an answer quotes, or leans on. */
 import { runOf, runSpan, type Span, type TextWords, textWords, type Word } from './text-words.ts'
 
-/** For a sentence that the answer does not quote. */
+/** Of a sentence chosen from the chunk. */
 const CHOSEN_CHARS_MAX = 400
-/** For a quoted one. */
+/** Of a quote. */
 const QUOTED_CHARS_MAX = 2_000
 /** Fewer words within quotation marks are a name or a term, not a quote. */
 const QUOTE_WORDS_MIN = 4
@@ -15,14 +15,14 @@ const CLAIMS_MAX = 10
 const PIECES_MAX = 40
 
 /**
- * `quoted`: the words of the answer. `chosen`: the part of the chunk that fits the statement best. `none`: the answer claims
+ * `quoted`: the answer's own words. `chosen`: the part of the chunk that fits the statement best. `none`: the answer claims
  * words that are not there.
  */
 export type FoundQuote =
   | { readonly kind: 'quoted' | 'chosen'; readonly span: Span }
   | { readonly kind: 'none' }
 
-/** @param statement what the answer says before it names the chunk */
+/** @param statement the answer's text before it names the chunk */
 export function findQuote(statement: string, chunk: TextWords): FoundQuote {
   const claims = claimsIn(statement)
   const bolds = boldsIn(statement)
@@ -67,7 +67,7 @@ function boldsIn(statement: string): readonly string[] {
   })
 }
 
-/** Where a claim is found: whole, or those of its lines and sentences that are, apart from its bold parts. */
+/** Where a claim is found: completely, or those of its lines and sentences that are, apart from its bold parts. */
 function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): Span | null {
   const whole = spanIn(wordsIn(text), chunk)
   if (whole !== null) return whole
@@ -137,7 +137,7 @@ function bestSentences(statement: string, chunk: TextWords): Span {
   for (const word of known.flatMap((words) => [...words])) {
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  // A word that is in every sentence says little.
+  // A word in every sentence says little.
   const scores = known.map((words) => {
     return [...words].reduce((sum, word) => sum + 1 / (counts.get(word) ?? 1), 0)
   })

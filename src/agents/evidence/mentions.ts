@@ -1,4 +1,4 @@
-/** Where an answer names chunks, and what it says before it does. */
+/** Where an answer names chunks, and the statement before each name. */
 
 /** One chunk that an answer names. */
 export interface Mention {
@@ -40,7 +40,7 @@ export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly 
     looked += 1
     if (looked > ENDINGS_MAX || places.length >= MENTIONS_MAX) break
     const end = index + ending.length
-    // The longest one: a shorter id may be the end of it.
+    // The longest match: a shorter id may be its end.
     const chunkId = [...(lengthsByEnd.get(ending) ?? [])]
       .map((length) => answer.slice(Math.max(0, end - length), end))
       .filter((id) => seen.has(id) && isNamedAt(answer, end - id.length, end))
@@ -61,7 +61,7 @@ function isNamedAt(answer: string, start: number, end: number): boolean {
 }
 
 /**
- * Several mentions in a row belong to the same statement; a mention at the start of a sentence belongs to the text after it.
+ * Consecutive mentions belong to the same statement; a mention at the start of a sentence belongs to the text after it.
  */
 function statementBefore(
   index: number,

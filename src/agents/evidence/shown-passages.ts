@@ -8,15 +8,15 @@ import { type ChunkPlace, chunkPlace } from './chunk-place.ts'
 /** A chunk as the model was shown it. */
 export interface ShownPassage {
   readonly chunkId: string
-  /** null: the statement did not select it. */
+  /** null: not selected by the statement. */
   readonly documentId: string | null
   readonly text: string | null
   readonly relevance: number | null
-  /** The chunk's place; null: the statement did not select it. */
+  /** The chunk's place; null: not selected by the statement. */
   readonly place: ChunkPlace | null
-  /** Where it may come from: those that its statement names. */
+  /** Its possible knowledge bases: those its statement names. */
   readonly origins: readonly KnowledgeBase[]
-  /** Whether the statement shows columns of a knowledge base as they are, so that nothing has to be looked up. */
+  /** Whether the statement shows a knowledge base's columns unchanged, so that nothing has to be looked up. */
   readonly isPlain: boolean
 }
 
@@ -54,7 +54,7 @@ export function passagesOf(
   })
 }
 
-/** Of several knowledge bases, the one that the row names. */
+/** Of several knowledge bases, the one the row names. */
 function told(
   name: ResultValue | undefined,
   origins: readonly KnowledgeBase[],

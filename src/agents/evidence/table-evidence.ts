@@ -1,15 +1,15 @@
-/** Statements over tables whose rows an answer is made of. */
+/** Statements over tables whose rows an answer uses. */
 import type { StatementRows } from '../../core/domain/agents/completion-event.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
 
-/** For one answer, the last ones first. */
+/** Per answer, the last ones first. */
 const EVIDENCE_STATEMENTS_MAX = 5
 /** Rows of one of them as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
 
-/** What a statement showed the model that was not a list of chunks. */
+/** Rows a statement showed the model that are not chunks. */
 export type ShownRows = Omit<StatementRows, 'is_cut'> & { readonly isCut: boolean }
 
 /** The statements with a value that appears in the answer; if there are none, the last one. */

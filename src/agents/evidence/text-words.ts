@@ -25,7 +25,7 @@ export interface WordRun {
 const WORD_RUN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{N}\p{M}]+/gu
 
-/** Where a link of Markdown leads is not part of what it says. */
+/** The target of a Markdown link is not part of its text. */
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
 /** Only the beginning of longer texts is compared. */
@@ -49,7 +49,7 @@ export function textWords(text: string): TextWords {
   return { text, words, joined: `${parts.join('')} `, joinedStarts }
 }
 
-/** Where these words appear one after the other in a text; null: nowhere. */
+/** Where these words occur in sequence in a text; null: nowhere. */
 export function runOf(words: readonly Word[], within: TextWords): WordRun | null {
   if (words.length === 0) return null
   const wanted = ` ${words.map(({ value }) => value).join(' ')} `

@@ -10,14 +10,14 @@ export type CheckedAnswer =
 export type AnswerCheck = (text: string) => CheckedAnswer
 
 const PROBLEMS_MAX = 10
-/** For an answer up to this length, all its mistakes are listed. */
+/** Up to this length, all mistakes of an answer are listed. */
 const LISTED_CHARS_MAX = 10_000
 const PROBLEM_CHARS_MAX = 1000
 
 /**
- * The check of an answer by its JSON schema. Patterns run in an engine that needs linear time: the schema is a client's, and the
- * text is a model's.
- * @throws AppError `invalid_request` for a schema that is none
+ * Checks an answer by its JSON schema. Patterns run in an engine with linear time: the schema comes from a client and the
+ * text from a model.
+ * @throws AppError `invalid_request` for an invalid schema
  */
 export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerCheck> {
   const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
@@ -37,7 +37,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     addUsedSchema: false,
     code: { regExp: linearPattern },
   }
-  // Drafts differ in parts that are not used here.
+  // Drafts differ only in parts not used here.
   const { $schema: _, ...plain } = schema
   const validate = compiled(() => new Ajv2020(options).compile(plain))
   const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
@@ -46,7 +46,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     const value = parsedJson(json)
     if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
     if (validate(value)) return { kind: 'right', text: json }
-    // A long answer may have millions of them: then only the first is reported.
+    // A long answer may have millions of mistakes: then only the first is reported.
     if (json.length <= LISTED_CHARS_MAX) listProblems(value)
     const errors = listProblems.errors ?? validate.errors
     listProblems.errors = null

@@ -8,7 +8,7 @@ export interface Assignment {
   readonly question: string
   /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** For a stored conversation: the summary before `history`; null: none. Missing: it is not stored. */
+  /** For a stored conversation: the summary before `history`; null: none. Missing: not stored. */
   readonly kept?: { readonly summary: string | null }
   readonly systemPrompt: string
   readonly tools: readonly ToolSpec[]
@@ -18,9 +18,9 @@ export interface Assignment {
   readonly timeoutMs: number
   /** Whether text is requested while it is written. */
   readonly deltas: boolean
-  /** Tokens that the model can read and write in one turn. Missing: nothing is shortened. */
+  /** Tokens the model can read and write in one turn. Missing: nothing is shortened. */
   readonly contextTokens?: number
-  /** The mark around data, as the system prompt explains it. Missing: the model is shown data as it is. */
+  /** The mark around data, explained in the system prompt. Missing: data is shown unmarked. */
   readonly fence?: string
   /** The rows of the last call belong to the answer, so an earlier call may be repeated. */
   readonly endsWithRows?: boolean
@@ -37,7 +37,7 @@ export type AgentEvent =
   | { readonly type: 'delta'; readonly content: string }
   /** A turn of the model is over: its times and tokens, for the trace. */
   | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
-  /** The oldest turns of the history in short, this many of them, for the next question of a stored conversation. */
+  /** A summary of this many oldest turns, for the next question of a stored conversation. */
   | { readonly type: 'summary'; readonly text: string; readonly turnCount: number }
   | {
       readonly type: 'output'

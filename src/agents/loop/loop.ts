@@ -67,11 +67,11 @@ export async function* answer(
   yield { type: 'end' }
 }
 
-interface Beginning extends LoopDeps, Pick<Progress, 'beganMs'> {
-  readonly history: ShownHistory
-}
-
-function loopProgress(assignment: Assignment, deps: Beginning, signal: AbortSignal): Progress {
+function loopProgress(
+  assignment: Assignment,
+  deps: LoopDeps & Pick<Progress, 'beganMs'> & { readonly history: ShownHistory },
+  signal: AbortSignal,
+): Progress {
   const { tools, contextTokens, fence } = assignment
   const { beganMs } = deps
   const entries = openingEntries(assignment, deps.history)
@@ -190,16 +190,15 @@ async function* nextTurn(
   }
 }
 
-interface TurnRequest extends Pick<ChatRequest, 'tools'> {
-  readonly fitting: FittingRequest
-  readonly ending: Ending | null
-}
-
 async function* oneTurn(
   progress: Progress,
-  { fitting, tools, ending }: TurnRequest,
+  given: Pick<ChatRequest, 'tools'> & {
+    readonly fitting: FittingRequest
+    readonly ending: Ending | null
+  },
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Turn> {
+  const { fitting, tools, ending } = given
   const { assignment, beganMs, model, window } = progress
   progress.shortened = fitting.shortened
   const clock = () => performance.now() - beganMs

@@ -32,7 +32,7 @@ const TOOLS_MAX = 200
 const LISTED_NAME_CHARS_MAX = 128
 const DESCRIPTION_CHARS_MAX = 4_000
 const SCHEMA_CHARS_MAX = 16_384
-/** For a result; agents show a part of it. */
+/** Of a result; agents show a part of it. */
 const RESULT_CHARS_MAX = 500_000
 /** Requests that servers are answering, at once. */
 const CALLS_MAX = 64
@@ -128,7 +128,7 @@ export class McpServers implements ForeignTools {
       }
     } catch (error) {
       signal.throwIfAborted()
-      // It may have other tools by now, or forgotten the session.
+      // It may have other tools by now, or have forgotten the session.
       this.#listings.delete(serverKey(server))
       this.#forget(session, serverKey(server))
       return mcpFailure(error, server, hide)
@@ -216,7 +216,7 @@ function hideSecretsOf(server: McpServer): (text: string) => string {
 }
 
 function hidden(tool: ForeignTool, hide: (text: string) => string): ForeignTool {
-  // Only texts in it have become others.
+  // Only texts in it have changed.
   return JSON.parse(hide(JSON.stringify(tool))) as ForeignTool
 }
 
@@ -224,12 +224,12 @@ function originOf({ url }: McpServer): string {
   return new URL(url).origin
 }
 
-/** The same for those that are the same server and the same client to it. */
+/** Equal for the same server and the same client identity. */
 function serverKey({ url, headers }: McpServer): string {
   return JSON.stringify([url, Object.entries(headers).toSorted()])
 }
 
-/** Parts of a result that are looked at. */
+/** Parts of a result that are examined. */
 const PARTS_MAX = 200
 
 /**
@@ -280,7 +280,7 @@ function base64Bytes(data: unknown): number {
 /** How long ending a session at the server may take. */
 const GOODBYE_MS = 1_000
 
-/** As long as a timer can: calls are ended by their signal. */
+/** The longest possible timer: calls are ended by their signal. */
 const UNTIL_ABORTED_MS = 2 ** 31 - 1
 
 /** A connection to one server, with a session if the server has sessions. */

@@ -40,7 +40,7 @@ import type { RunningQuestion } from './running-questions.ts'
 export interface AgentDeps extends ThreadServices {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly select: Select
-  /** Asked for the tables that an agent's `data` names of them. */
+  /** Lists the tables matched by an agent's `data`. */
   readonly sources: ListingSources
   /** Providers of chat models that there are. */
   readonly chatProviders: readonly string[]
@@ -56,8 +56,7 @@ export interface AgentDeps extends ThreadServices {
 
 export interface AgentPoolOptions extends PlaceLimits, ThreadOptions {
   /**
-   * Seconds that an answer may take, and tool calls before it, where the agent's params say
-   * nothing.
+   * Seconds for an answer, and tool calls before it, unless the agent's params say otherwise.
    */
   readonly agentTimeoutSeconds: number
   readonly agentStepsMax: number
@@ -85,7 +84,7 @@ export class AgentPool {
     this.#threads = new QuestionThreads(options, deps)
   }
 
-  /** Threads that wait for questions take memory, so a server without agents starts none. */
+  /** Waiting threads take memory, so a server without agents starts none. */
   start(): void {
     const { agents } = this.#deps.catalog.snapshot()
     const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
@@ -97,12 +96,12 @@ export class AgentPool {
     this.#threads.expect((model ?? this.#options.defaultModel ?? BUILTIN_MODEL).provider)
   }
 
-  /** Questions that are being answered and that wait for a place. */
+  /** Running and waiting questions. */
   get load(): { readonly running: number; readonly waiting: number } {
     return this.#places.load
   }
 
-  /** Questions that are being answered or wait, the oldest first. */
+  /** Running and waiting questions, oldest first. */
   runs(): readonly RunningQuestion[] {
     return this.#places.runs()
   }
@@ -145,7 +144,7 @@ export class AgentPool {
 
   /**
    * The model that answers. Every mistake that can be known is found before the first event.
-   * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
+   * @throws AppError `invalid_request` for an empty or overlong question, `unknown_provider`
    */
   #modelFor(asked: AgentQuestion): ModelRef {
     const model = asked.agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
@@ -173,7 +172,7 @@ export class AgentPool {
       trace.end(failedRun(toAppError(error)))
       throw error
     } finally {
-      // For a client that reads no further; what has ended stays as it ended.
+      // For a client that stopped reading; a finished run keeps its outcome.
       trace.end(failedRun(new AppError('cancelled', 'The question was cancelled')))
     }
   }
@@ -272,22 +271,20 @@ const BUILTIN_MODEL: ModelRef = {
   options: {},
 }
 
-interface TaskTerms {
-  readonly model: ModelRef
-  readonly chatDefaults: ChatDefaults
-  readonly timeoutMs: number
-  readonly refused?: ReadonlySet<ModelFeature> | undefined
-  readonly agentStepsMax: number
-  readonly agentContextTokens?: number
-  /** Tools of others. */
-  readonly foreignTools: readonly ToolSpec[]
-}
-
 /** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
-  terms: TaskTerms,
+  terms: {
+    readonly model: ModelRef
+    readonly chatDefaults: ChatDefaults
+    readonly timeoutMs: number
+    readonly refused?: ReadonlySet<ModelFeature> | undefined
+    readonly agentStepsMax: number
+    readonly agentContextTokens?: number
+    /** Tools of MCP servers. */
+    readonly foreignTools: readonly ToolSpec[]
+  },
 ): AgentTask {
   const { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 } = terms
   const task = {
@@ -315,7 +312,7 @@ function agentTask(
   return { ...task, systemPrompt: prompt, fence, contextTokens, ...form }
 }
 
-/** The built-in model takes rows as they are, however many, and obeys no text. */
+/** The built-in model takes any number of rows unchanged, and follows no instructions. */
 function hasPrompt({ provider }: ModelRef): boolean {
   return provider !== BUILTIN_PROVIDER
 }

@@ -20,7 +20,7 @@ import type { ToolHost } from '../tools/tool-host.ts'
 import type { Answer } from './completion-stream.ts'
 import type { RunningEntry } from './running-questions.ts'
 
-/** A conversation that is kept, for one question of it. */
+/** A stored conversation, opened for one question. */
 export interface OpenConversation {
   readonly id: string
   /** The summary before the question's history; null: none. */
@@ -35,13 +35,13 @@ export interface AgentQuestion {
   readonly question: string
   /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** Missing: nothing of it is kept. */
+  /** Missing: nothing is stored. */
   readonly conversation?: OpenConversation
   /** Whether text is requested while it is written. */
   readonly deltas: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
-  /** How the asker wants to be answered: added to the agent's instruction, below it. */
+  /** How the asker wants to be answered: appended to the agent's instruction. */
   readonly wishes?: string
   /** `Asker.by`; unset: unknown. */
   readonly askedBy?: string | null
@@ -51,7 +51,7 @@ export interface AgentQuestion {
   readonly traceParent?: string | undefined
 }
 
-/** One question under way. */
+/** One running question. */
 export interface Run {
   readonly model: ModelRef
   /** By the clock of `performance.now()`, like `beganMs`. */
@@ -120,7 +120,7 @@ export class RunNotes {
     for (const warning of warnings) this.#warnings.add(warning)
   }
 
-  /** A call that was refused, or made before, never came to this thread. */
+  /** A refused or repeated call never reached this thread. */
   step({ action: { tool, tool_input: input }, observation }: Step): void {
     const { trace, beganMs, entry } = this.#run
     entry.step()

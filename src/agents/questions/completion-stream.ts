@@ -26,7 +26,7 @@ export interface CompletionStreamOptions {
 
 /**
  * The events of one question as its client receives them: `start` first, `end` last, exactly once in every case. A failure
- * after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
+ * after `start` becomes one `error` event; a failure before it is thrown, because nothing was sent yet.
  */
 export async function* completionStream(
   events: AsyncIterable<CompletionEvent>,
@@ -84,11 +84,11 @@ export interface Answer extends AnswerFindings, AnswerEvidence {
   readonly conversationId?: string | undefined
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** For all turns of the model; null: not reported by the provider. */
+  /** For all model turns; null: not reported by the provider. */
   readonly usage: TokenUsage | null
-  /** How the model's last turn ended; missing: as usual. */
+  /** How the model's last turn ended; missing: normally. */
   readonly finish?: FinishReason
-  /** From the place it got to the answer. */
+  /** From its start in a place to the answer. */
   readonly seconds: number
   /** The texts that the model was shown, for an agent with `return_context`. */
   readonly context?: readonly string[]
@@ -132,7 +132,7 @@ export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
 const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
   401: 'authentication',
   403: 'authentication',
-  // Credit that is used up.
+  // The credit is used up.
   402: 'rate_limit',
   404: 'not_found',
   408: 'timeout',
@@ -140,12 +140,12 @@ const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
   504: 'timeout',
 }
 
-/** Where the status of the model's provider is known, it says more than the code. */
+/** The provider's status, if known, says more than the code. */
 export function failureType(failure: AppError): FailureType {
   const { code, providerStatus: status } = failureToSend(failure)
   const isRefusal = code === 'provider_refused'
   if (status !== undefined && (isRefusal || code === 'provider_failed')) {
     return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')
   }
-  return FAILURE_TYPES[code]
+  return FAILURE_TYPES[code] ?? 'general'
 }

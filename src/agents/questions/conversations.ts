@@ -26,12 +26,12 @@ import type { LiveTurns } from './live-turns.ts'
 /** The word with which a client starts a stored conversation. */
 export const NEW_CONVERSATION = 'new'
 
-/** A question that may belong to a conversation that is kept. */
+/** A question that may belong to a stored conversation. */
 export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'askedBy'> {
   readonly asker: Asker
   /** The id of a conversation with this agent, or `new`. Missing: nothing is stored. */
   readonly conversationId?: string
-  /** It is answered to its end, even if the client goes away. Only in a conversation. */
+  /** Continues to its end even if the client disconnects. Only in a conversation. */
   readonly isBackground?: boolean
 }
 
@@ -49,7 +49,7 @@ interface ConversationDeps {
   onFailure(error: unknown): void
 }
 
-/** Questions to agents, those of conversations that are kept among them: one question at a time in each. */
+/** Questions to agents, including those of stored conversations, which take one question at a time. */
 export class Conversations {
   readonly #deps: ConversationDeps
   /** The conversations with a running question. */
@@ -71,7 +71,7 @@ export class Conversations {
   }
 
   /**
-   * As `AgentPool.ask`. A turn of a conversation is on disk before its output is given.
+   * As `AgentPool.ask`. A conversation's turn is on disk before its output is sent.
    * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`, `conversation_full`,
    * `invalid_request` for a history beside the kept one, or background work whose result could never be read
    */
@@ -86,7 +86,7 @@ export class Conversations {
     const { agent } = question
     const isNew = sent === NEW_CONVERSATION
     const id = isNew ? this.#deps.newId() : sent
-    // Whose it is not neither learns of it nor keeps others waiting.
+    // Others neither learn of it nor keep its owner waiting.
     if (!isNew) await this.#requireOwn(agent, id, asker)
     this.#refuseBusy(agent, id)
     const key = conversationKey(agent, id)
@@ -124,7 +124,7 @@ export class Conversations {
     }
   }
 
-  /** Ends when no question is being answered, and what came of each is kept. */
+  /** Resolves when no question is running and every outcome is stored. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#answering)
   }
@@ -167,7 +167,7 @@ export class Conversations {
     answer.catch(() => {}).finally(() => this.#answering.delete(answer))
   }
 
-  /** At full speed: the client watches like any other, and a slow reader holds up no one. */
+  /** At full speed: the client watches like any other, and a slow reader delays no one. */
   async #told(question: AgentQuestion, turn: TurnUnderWay, signal: AbortSignal): Promise<Answer> {
     const { live } = turn
     const events = this.#kept(question, turn, signal)
@@ -274,7 +274,7 @@ export class Conversations {
   }
 }
 
-/** Ends with its client; it may continue alone only where the server itself decides so. */
+/** Ends with its client; it may continue alone only if the server decides so. */
 function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   const work = new AbortController()
   setCaller(work.signal, callerOf(asked))
@@ -298,7 +298,7 @@ type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'findings' | 'outcome' | '
 
 const NO_HISTORY: Omit<KeptHistory, 'askedBy'> = { turnCount: 0, summary: null, turns: [] }
 
-/** The return value of a generator that is left early; it is never read. */
+/** The return value of a generator left early, which is never read. */
 const UNREAD_ANSWER: Answer = {
   content: '',
   traceId: '',
@@ -317,11 +317,11 @@ class TurnUnderWay {
   summary: NewTurn['summary'] = null
   /** The owner of the conversation. */
   readonly askedBy: string | null
-  /** For who watches it. */
+  /** For its watchers. */
   readonly live: LiveTurn
   /** null: not started. */
   traceId: string | null = null
-  /** The partial answer, if it came in pieces. */
+  /** The answer so far, if it came in pieces. */
   text = ''
   isKept = false
 

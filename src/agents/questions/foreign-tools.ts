@@ -22,7 +22,7 @@ interface Offered {
   readonly spec: ToolSpec
 }
 
-/** The tools of others for one question: those that its agent allows. */
+/** The foreign tools for one question, limited to those its agent allows. */
 export class QuestionForeignTools {
   readonly #tools: ForeignTools
   readonly #session: string
@@ -86,11 +86,11 @@ export interface ForeignTerms {
   readonly session: string
   /** The limit of a result. */
   readonly bytesMax: number
-  /** Whether the model calls tools of others. */
+  /** Whether the model can call foreign tools. */
   readonly isAble: boolean
 }
 
-/** For servers without connections to MCP servers. */
+/** For servers without MCP connections. */
 export const NO_FOREIGN_TOOLS: ForeignTools = {
   list: async () => ({ kind: 'listed', tools: [] }),
   call: async () => ({ kind: 'failed', message: 'There are no tools of MCP servers' }),
@@ -103,8 +103,8 @@ interface Found {
 }
 
 /**
- * Asks the agent's MCP servers for their tools, all at once. A server that is down is a warning. The caller must `end` them;
- * the abort of the signal does so too.
+ * Asks the agent's MCP servers for their tools, all at once. A server that is down gives a warning. The caller must `end`
+ * them; aborting the signal does so, too.
  */
 export async function foreignToolsOf(
   { data }: Agent,
@@ -248,7 +248,7 @@ type Clean = (value: unknown, depth: number) => unknown
 const schemas: Clean = (value, depth) => {
   if (!isMembers(value)) return undefined
   const entries = Object.entries(value).slice(0, MEMBERS_MAX)
-  // Anthropic refuses other names.
+  // Anthropic rejects other names.
   const named = entries.filter(([name]) => /^[\w.-]{1,64}$/.test(name))
   return Object.fromEntries(named.map(([name, schema]) => [name, cleaned(schema, depth + 1)]))
 }
@@ -314,7 +314,7 @@ const KEYWORDS: Readonly<Record<string, Clean>> = {
   },
 }
 
-/** On one line, without what some servers take for the end of a message, and cut. */
+/** On one line, shortened, and without what some servers take for the end of a message. */
 function harmlessLine(value: string, charsMax: number): string {
   const line = harmless(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')).trim()
   return line.length <= charsMax ? line : `${firstChars(line, charsMax)} …`

@@ -1,4 +1,4 @@
-/** What of an answer's rows, charts and warnings is kept with its conversation: as much as has room. */
+/** What is stored of an answer's rows, charts and warnings with its conversation: as much as fits. */
 import type {
   Chart,
   OutputEvent,
@@ -7,9 +7,9 @@ import type {
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
-/** For the findings of one answer, as JSON. */
+/** Of one answer's findings, as JSON. */
 const FINDINGS_BYTES_MAX = 524_288
-/** For all its warnings, which are sentences. */
+/** Number of warnings, which are sentences. */
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 
@@ -52,7 +52,7 @@ class Room {
     return true
   }
 
-  /** As many of its first rows as there is room for. */
+  /** As many of the first rows as fit. */
   cut(rows: StatementRows): StatementRows {
     this.#left -= jsonSize({ ...rows, data: [] })
     const data = []

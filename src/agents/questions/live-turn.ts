@@ -39,14 +39,14 @@ export interface LiveQuestion {
   readonly startedAt: string
 }
 
-/** A piece of text grows up to this, so that a model which sends single letters leaves no list of them. */
+/** Pieces of text are joined up to this length, because some models send single letters. */
 const DELTA_CHARS = 1_000
 
 const NO_WATCHERS = 'The clients watching this question went away'
 
 export class LiveTurn {
   readonly question: LiveQuestion
-  /** From its `start` event; null: it waits for a slot. */
+  /** From its `start` event; null: waiting for a slot. */
   traceId: string | null = null
   isKept = false
   readonly #beganMs = performance.now()
@@ -59,7 +59,7 @@ export class LiveTurn {
     this.question = question
   }
 
-  /** null: not started, or stored already. */
+  /** null: not started, or already stored. */
   get progress(): TurnInProgress | null {
     const { traceId, isKept } = this
     if (traceId === null || isKept) return null
@@ -67,7 +67,7 @@ export class LiveTurn {
     return { traceId, question, startedAt, seconds: this.#atMs() / 1000 }
   }
 
-  /** For a conversation that has only this turn. */
+  /** For a conversation with only this turn. */
   get summary(): ConversationSummary {
     const { conversationId, question, startedAt } = this.question
     const times = { startedAt, endedAt: startedAt }
@@ -83,7 +83,7 @@ export class LiveTurn {
     this.#wake()
   }
 
-  /** @param failure what ended it; null: nothing did */
+  /** @param failure that ended it; null: none */
   end(failure: unknown): void {
     if (this.#isOver) return
     this.#isOver = true

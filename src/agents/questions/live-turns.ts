@@ -1,4 +1,4 @@
-/** Conversations as they are shown: what is kept of them, and what is being answered. */
+/** Conversations as they are shown: the stored part, and the running question. */
 import { type Asker, maySeeAsked } from '../../core/domain/access/principal.ts'
 import type {
   ConversationStore,
@@ -11,12 +11,12 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { type LiveQuestion, LiveTurn, type TurnInProgress, type WatchedEvent } from './live-turn.ts'
 
 export interface ListedConversation extends ConversationSummary {
-  /** A question of it is being answered. */
+  /** One of its questions is running. */
   readonly isRunning: boolean
 }
 
 export interface ShownConversation extends KeptConversation {
-  /** The turn being answered; null: none, or it is stored already. */
+  /** The running turn; null: none, or already stored. */
   readonly running: TurnInProgress | null
 }
 
@@ -35,18 +35,18 @@ export class LiveTurns {
     return turn
   }
 
-  /** @param failure what ended it; null: nothing did */
+  /** @param failure that ended it; null: none */
   end(turn: LiveTurn, failure: unknown): void {
     turn.end(failure)
     this.#all.delete(turn)
   }
 
-  /** Whether a question of it is being answered that this asker may see. */
+  /** Whether one of its questions is running that this asker may see. */
   has(owner: Pick<Owner, 'id'>, conversationId: string, asker: Asker): boolean {
     return this.#find(owner, conversationId, asker) !== undefined
   }
 
-  /** Conversations whose first question is being answered come first, on the first page. */
+  /** Conversations whose first question is running come first, on the first page. */
   async list(owner: Owner, page: Page, asker: Asker) {
     const running = this.#of(owner, asker)
     const { items, next } = await this.#store.list(owner, page, asker)

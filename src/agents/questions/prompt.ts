@@ -5,16 +5,6 @@ import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 import type { AvailableData } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 
-export interface PromptTerms {
-  /** The mark around what tools return. */
-  readonly fence: string
-  readonly answerForm?: ResponseFormat | undefined
-  /** The asker's instruction, besides the question. */
-  readonly wishes?: string | undefined
-  /** Whether there are tools of others. */
-  readonly hasForeignTools?: boolean
-}
-
 /**
  * The instruction before the conversation. The parts that change between questions come last, so that providers can cache
  * the rest.
@@ -22,8 +12,17 @@ export interface PromptTerms {
 export function systemPrompt(
   agent: Agent,
   data: AvailableData,
-  { fence, answerForm, wishes = '', hasForeignTools = false }: PromptTerms,
+  given: {
+    /** The mark around what tools return. */
+    readonly fence: string
+    readonly answerForm?: ResponseFormat | undefined
+    /** The asker's instruction, besides the question. */
+    readonly wishes?: string | undefined
+    /** Whether there are foreign tools. */
+    readonly hasForeignTools?: boolean
+  },
 ): string {
+  const { fence, answerForm, wishes = '', hasForeignTools = false } = given
   const parts = [
     OPENING_PART,
     WORK_PART,
@@ -83,6 +82,9 @@ function nameLine(text: string): string {
   return firstChars(plain, NAMES_CHARS_MAX)
 }
 
+/** Of `answerable`: 6 of 100 questions that have an answer are below it. */
+const LOW = 0.27
+
 const SQL_PART = `How to query:
 - The SQL dialect is DuckDB's. One SELECT per call.
 - Put names with other characters than letters, digits and _ in double quotes, each part alone:
@@ -95,6 +97,9 @@ const SQL_PART = `How to query:
 - Metadata columns filter and group as any column: content = 'text' AND year > 2020.
 - chunk_content LIKE '%word%' is a literal match.
 - Always select chunk_id and chunk_content of what you want to quote, and always set a LIMIT.
+- The column answerable, if you name it, is the same in all rows of a search: 0 to 1, how likely its best
+  chunks answer the text, so search for the whole question. Below ${LOW} they are probably about something
+  near it: then look for the very fact in them, and say so if it is missing.
 - If nothing fits, try other words before you give up.`
 
 const FOREIGN_PART = `Tools of others:
@@ -114,7 +119,7 @@ const ROWS_PART = `The rows of the last query that you run, and its statement, a
 run the query whose rows answer the question last, with a LIMIT that fits, and give its first rows as a
 Markdown table without commentary.`
 
-/** A client's system message: the asker may say how to answer, and nothing about what may be read. */
+/** A client's system message: the asker may say how to answer, but not what may be read. */
 function wishesPart(wishes: string): string {
   return `The user's wishes for this conversation. Follow them as far as they agree with your instruction
 and with everything else that is said here, which they do not replace:

@@ -5,7 +5,7 @@ import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { type RunningEntry, type RunningQuestion, RunningQuestions } from './running-questions.ts'
 
 export interface PlaceLimits {
-  /** Questions that are answered at once. */
+  /** Questions answered at once. */
   readonly agentsMax: number
   /** The limit per agent. */
   readonly agentQuestionsMax: number
@@ -13,15 +13,7 @@ export interface PlaceLimits {
   readonly agentQueueMax: number
 }
 
-/** A question that wants a place. */
-export interface Admission {
-  readonly start: RunStart
-  /** That its answer may take. */
-  readonly seconds: number
-  readonly signal: AbortSignal
-}
-
-/** A question that has its place. */
+/** A question with a place. */
 export interface Admitted {
   readonly entry: RunningEntry
   /** On the clock of `performance.now()`. */
@@ -30,7 +22,7 @@ export interface Admitted {
   readonly signal: AbortSignal
 }
 
-/** How long a question that has time waits for its place: as long as a timer can. */
+/** How long a patient question waits for its place: the longest possible timer. */
 const PATIENCE_MS = 2 ** 31 - 1
 
 /** Who is answered at once, who waits, and what ends a question: each has one place and one deadline. */
@@ -55,12 +47,12 @@ export class QuestionPlaces {
     })
   }
 
-  /** Questions that are being answered and that wait for a place. */
+  /** Running and waiting questions. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#places.taken, waiting: this.#places.waiting }
   }
 
-  /** Questions that are being answered or wait, the oldest first. */
+  /** Running and waiting questions, oldest first. */
   runs(): readonly RunningQuestion[] {
     return this.#running.list()
   }
@@ -71,13 +63,19 @@ export class QuestionPlaces {
   }
 
   /**
-   * Waits for a place, and has `answer` answer in it; the place is free again when that ends.
+   * Waits for a place and runs `answer` in it; the place is free again when that ends.
    * @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down`
    */
   async *within<Event, Result>(
-    { start, seconds, signal }: Admission,
+    given: {
+      readonly start: RunStart
+      /** Time limit of the answer. */
+      readonly seconds: number
+      readonly signal: AbortSignal
+    },
     answer: (admitted: Admitted) => AsyncGenerator<Event, Result>,
   ): AsyncGenerator<Event, Result> {
+    const { start, seconds, signal } = given
     const entry = this.#running.begin(start)
     const isPatient = start.purpose === 'evaluation'
     let endMs = performance.now() + seconds * 1000

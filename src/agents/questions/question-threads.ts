@@ -13,7 +13,7 @@ import { type OpenConversation, type Output, type Run, RunNotes } from './agent-
 import { progressEvent } from './completion-stream.ts'
 
 export interface ThreadOptions {
-  /** Threads that are started before they are needed. */
+  /** Threads started in advance. */
   readonly sparesMax: number
   /** The entry of the agents' thread. */
   readonly workerUrl: string
@@ -38,7 +38,7 @@ interface Asked {
   readonly conversation?: OpenConversation | undefined
 }
 
-/** Runs questions in threads that belong to one agent each, and notes in their traces what happens there. */
+/** Runs questions in threads that belong to one agent each, and records in their traces what happens. */
 export class QuestionThreads {
   readonly #threads: AgentThreads
   readonly #services: ThreadServices

@@ -77,7 +77,7 @@ const NOT_ALLOWED = new Set([
 /** Walks through a schema as a check of an answer does, references followed. */
 class SchemaCheck {
   readonly #root: JsonSchema
-  /** How many schemas one unfolds to; null while it is being counted. */
+  /** How many schemas one unfolds to; null while counting. */
   readonly #counts = new Map<object, number | null>()
   #patterns = 0
 
@@ -157,7 +157,7 @@ class SchemaCheck {
   }
 }
 
-/** A part of a JSON pointer, as it is escaped in a URL. */
+/** A part of a JSON pointer, escaped as in a URL. */
 function partName(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')

@@ -92,7 +92,7 @@ export class RunningQuestions {
     entry.controller.abort(new AppError('cancelled', message))
   }
 
-  /** When a question that is refused now would probably be answered, by how long the last ones took. */
+  /** When a question refused now could probably run, from how long the last ones took. */
   secondsUntilFree(waiting: number, places: number): number {
     const seconds = (this.#meanMs / 1000) * (waiting / places)
     return Math.min(60, Math.max(1, Math.ceil(seconds)))

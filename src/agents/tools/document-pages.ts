@@ -42,7 +42,7 @@ export const READ_DOCUMENT = {
 
 export interface ReadDocument {
   readonly text: string
-  /** The chunks in it. */
+  /** Its chunks. */
   readonly passages: readonly ShownPassage[]
 }
 
@@ -94,9 +94,9 @@ export async function readDocument(
 
 interface WantedSpan {
   readonly documentId: string
-  /** null: the first there is. */
+  /** null: the first. */
   readonly column: string | null
-  /** In SQL: the chunks that are meant. */
+  /** SQL condition for the chunks. */
   readonly condition: string
   /** null: around a chunk. */
   readonly page: number | null
@@ -160,7 +160,7 @@ function startsOf(rows: readonly (readonly ResultValue[])[]): readonly number[] 
 
 const CUT = '\n(cut here: there was no more room. Read on by the chunk_id of the last one.)'
 
-/** Chunks overlap: each adds what the ones before it do not have. */
+/** Chunks overlap: each adds only what the previous ones lack. */
 function stitched(
   head: string,
   {

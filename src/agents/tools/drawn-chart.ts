@@ -7,12 +7,12 @@ import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-
 import { statementIn } from './written-statement.ts'
 
 const CHART_ROWS_MAX = 1_000
-/** For all its rows as JSON. */
+/** All rows as JSON. */
 const CHART_BYTES_MAX = 262_144
 const CHART_TITLE_CHARS_MAX = 200
-/** The most slices that can be told apart. */
+/** Most slices that can be distinguished. */
 const SLICES_MAX = 30
-/** Rows that the model is shown again. */
+/** Rows shown to the model again. */
 const SHOWN_ROWS = 5
 
 const CHART_KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
@@ -90,7 +90,7 @@ interface Field {
   readonly kind: Kind
 }
 
-/** The subset of Vega-Lite 5 that is ours: its rows within it, nothing loaded, no expressions. */
+/** Our subset of Vega-Lite 5: inline rows, nothing loaded, no expressions. */
 function specOf(wanted: Wanted, result: TypedRows): Chart['spec'] {
   const x = fieldNamed('x', wanted.x, result)
   const y = wanted.y === null ? null : fieldNamed('y', wanted.y, result)
@@ -149,7 +149,7 @@ function encodingOf(
     if (isNegative) throw wrongChart(`"${y.name}" has values below 0, which a pie cannot show`)
     return { theta: channel(y), color: { ...channel(x), type: 'nominal' } }
   }
-  // In the order of the statement, which the model has chosen.
+  // In the statement's order, which the model has chosen.
   const sort = x.kind === 'nominal' ? { sort: null } : {}
   const bars = kind === 'bar' && x.kind === 'quantitative' ? { type: 'ordinal', sort: null } : {}
   return { x: { ...channel(x), ...sort, ...bars }, y: channel(y), ...color }
@@ -195,7 +195,7 @@ function keysOf(columns: readonly string[]): readonly string[] {
   return keys
 }
 
-/** Numbers that JSON cannot hold came as text; a space between day and time is not read everywhere. */
+/** Numbers that JSON cannot hold arrive as text; not every reader accepts a space between day and time. */
 function plainCell(value: ResultValue, type = ''): ResultValue {
   if (typeof value !== 'string')
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : value

@@ -128,13 +128,11 @@ function columnNamed(
   return { name, type, sql: isJson ? list : quote(name), isList: isJson || type.endsWith('[]') }
 }
 
-function filtersOf({
-  prefix,
-  contains,
-}: {
+function filtersOf(given: {
   readonly prefix: string | null
   readonly contains: string | null
 }): string {
+  const { prefix, contains } = given
   const text = 'lower(CAST(value AS VARCHAR))'
   const begins = prefix === null ? '' : ` AND starts_with(${text}, lower(${literal(prefix)}))`
   const holds = contains === null ? '' : ` AND contains(${text}, lower(${literal(contains)}))`

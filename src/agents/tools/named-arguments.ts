@@ -1,4 +1,4 @@
-/** The arguments of a tool that takes several, as a model wrote them. */
+/** The arguments of a tool with several, as a model wrote them. */
 
 import type { JsonSchema } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
@@ -24,7 +24,7 @@ type ValueOf<Spec extends ArgumentSpec> = Spec['type'] extends 'string'
     ? number
     : boolean
 
-/** A missing argument is null; one that is required never is. */
+/** A missing argument is null; a required one never is. */
 export type ArgumentValues<Specs extends ArgumentSpecs> = {
   readonly [Name in keyof Specs]: Specs[Name]['isRequired'] extends true
     ? ValueOf<Specs[Name]>
@@ -101,7 +101,7 @@ function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown 
   return chosen
 }
 
-/** As long as a statement may be. */
+/** The limit of a statement. */
 const ARGUMENT_CHARS_MAX = 65_536
 
 function booleanOf(name: string, value: unknown): boolean {

@@ -37,7 +37,7 @@ export function describeTables(
   return describeNamed(input, available, 'files', bytesMax)
 }
 
-/** @param qualifier put before a name that has none */
+/** @param qualifier added to unqualified names */
 async function describeNamed(
   input: string,
   available: readonly {
@@ -96,7 +96,7 @@ async function describeKnowledgeBase(
   return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
 }
 
-/** Statements that work, with the names as they have to be written. */
+/** Statements that work, with names as they must be written. */
 function formsFor(kb: KnowledgeBase): readonly string[] {
   const from = sqlName(kb)
   const [column] = kb.storedMetadata
@@ -104,7 +104,7 @@ function formsFor(kb: KnowledgeBase): readonly string[] {
   const counted = column === undefined ? 'id' : quote(column.name)
   return [
     'Statements that work:',
-    `- the best chunks: SELECT id, chunk_id, chunk_content, relevance FROM ${from} WHERE content = 'text to find'${filter} LIMIT 5`,
+    `- the best chunks: SELECT id, chunk_id, chunk_content, relevance, answerable FROM ${from} WHERE content = 'text to find'${filter} LIMIT 5`,
     `- chunks with a word: SELECT id, chunk_id, chunk_content FROM ${from} WHERE chunk_content ILIKE '%word%' LIMIT 5`,
     `- counts: SELECT ${counted}, count(DISTINCT id) AS documents FROM ${from} GROUP BY 1 ORDER BY 2 DESC LIMIT 20`,
     `- counts over a search: WITH best AS (SELECT * FROM ${from} WHERE content = 'text to find' LIMIT 50) SELECT id, count(*) AS chunks FROM best GROUP BY id`,

@@ -36,12 +36,12 @@ export interface ToolHostOptions {
   } | null
 }
 
-/** These end the question; any other expected failure is given to the model, which may try something else. */
+/** These end the question; the model sees any other expected failure and may try something else. */
 const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 
 /**
- * Runs the tools for one question, on the main thread: read-only, and only on the agent's `data`. It remembers the chunks
- * that it showed, so that the answer's citations can be checked for invented ones.
+ * Runs the tools for one question, on the main thread: read-only, and only on the agent's `data`. Remembers the chunks it
+ * showed, so that the answer's citations can be checked for invented ones.
  */
 export class ToolHost {
   readonly #options: ToolHostOptions
@@ -174,7 +174,7 @@ export class ToolHost {
     return citationsOf(answer, this.#seen.values(), this.#reader, signal)
   }
 
-  /** The statements over tables on which the answer leans, and the charts that come with it. */
+  /** The table statements the answer is based on, and its charts. */
   findings(answer: string): AnswerFindings {
     const statements = statementsOf(answer, this.#rows)
     const charts = [...this.#charts]
@@ -185,7 +185,7 @@ export class ToolHost {
     }
   }
 
-  /** Whether the model was shown rows that are not chunks. */
+  /** Whether the model saw rows that are not chunks. */
   get hasRows(): boolean {
     return this.#rows.length > 0 || this.#hasForeignRows
   }

@@ -86,7 +86,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   },
 }
 
-/** The tools for knowledge bases, and others as far as the agent has anything for them. */
+/** The tools for knowledge bases, and others if the agent has something for them. */
 export function toolSpecs(data: AvailableData): readonly ToolSpec[] {
   const names = [
     ...KB_TOOLS,

@@ -9,7 +9,7 @@ import { AGENT_LIMITS } from '../agent-limits.ts'
 import { namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, sqlTableName } from '../data/data-reader.ts'
 
-/** Labels and markers that prompts of others ask for. */
+/** Labels and markers that others' prompts ask for. */
 const LABEL = /^(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)[ \t]{0,8}[:=](?=\s{0,8}\S))/i
 const STOP_MARK = /\$STOP\$$/i
 const OPENING =
@@ -38,8 +38,8 @@ const CODE_FENCE = '```'
 const LANGUAGE_CHARS_MAX = 40
 
 /**
- * The text in the first fence of Markdown, which may lack its end; empty without a fence. Written by hand: the text comes
- * from a model and this thread is shared, so the time must grow no faster than the text.
+ * The text in the first Markdown fence, which may be unclosed; empty without a fence. Written by hand: the text comes from a
+ * model and this thread is shared, so the time must not grow faster than the text.
  */
 function fencedIn(text: string): string {
   for (
@@ -70,7 +70,7 @@ function textOfJson(input: string): string | null {
   }
 }
 
-/** What other databases call a function, and how it is written here. */
+/** Functions of other databases, and their names here. */
 const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
   date_format: "strftime(column, '%Y-%m')",
   to_char: "strftime(column, '%Y-%m')",
@@ -101,7 +101,7 @@ const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
 
 const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
 
-/** The message with the next step, if that is clear. Columns are looked up for the names in the statement. */
+/** The message with the next step, if that is clear. Looks up columns for the names in the statement. */
 export async function withHint(
   message: string,
   sql: string,

@@ -5,7 +5,7 @@ import type { Peer } from './request/arrivals.ts'
 import { failureResponseAt } from './request/error-response.ts'
 import type { Connection, RunningRequests } from './request/running-requests.ts'
 
-/** Longest silence on a connection, outside of a request that is being worked on. */
+/** Longest silence on a connection while no request is being processed. */
 const IDLE_SECONDS = 120
 
 export type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
@@ -13,11 +13,11 @@ export type AnswerRequest = (request: Request, connection: Connection) => Promis
 export interface Listener {
   readonly url: URL
   /**
-   * Takes no new requests, lets those under way finish for `graceMs`, then aborts them: streams
-   * end with a typed error and `end`.
+   * Takes no new requests, gives running ones `graceMs` to finish, then aborts them: streams end with a typed error and
+   * `end`.
    */
   stop(graceMs: number): Promise<void>
-  /** The same, but requests that only read wait for the process that comes after this one at the same address. */
+  /** The same, but reading requests wait for the next process at this address. */
   handOver(graceMs: number): Promise<{
     /** Resolves when requests that waited are answered. @param isThere whether the next process answers requests */
     end(isThere: boolean): Promise<void>
@@ -27,7 +27,7 @@ export interface Listener {
 export interface ListenAddress {
   readonly hostname: string
   readonly port: number
-  /** The process before this one may still listen there. */
+  /** The previous process may still listen there. */
   readonly isShared?: boolean
 }
 
@@ -45,7 +45,7 @@ export function listen(
     development: false,
     async fetch(request: Request, bun: Bun.Server<undefined>) {
       if (handover !== null) return handover.answer(request)
-      // Bun counts the time that an answer takes as silence, too.
+      // Bun also counts the time an answer takes as silence.
       const response = await answer(request, {
         ...peerOf(bun.requestIP(request)),
         onArrived: () => bun.timeout(request, 0),
@@ -54,7 +54,7 @@ export function listen(
       return response
     },
   }
-  // Shares its port with the process that comes after it, and with no other server.
+  // Shares its port with its successor, and with no other server.
   if (port !== 0 && !isShared) claim(options, port)
   const server = Bun.serve({ ...options, port, reusePort: true })
   return {
@@ -66,10 +66,10 @@ export function listen(
       return {
         async end(isThere) {
           waiting.end(isThere ? loopbackOf(server.url) : null)
-          // Not before: connections that are open would be reset under their clients' next requests.
+          // Not earlier: open connections would be reset under their clients' next requests.
           void server.stop(false)
           const deadline = performance.now() + FORWARD_MS_MAX
-          // A request may still be on its way over a connection that is open.
+          // A request may still be arriving on an open connection.
           for (let quiet = 0; quiet < QUIET_LOOKS && performance.now() < deadline; quiet += 1) {
             if (server.pendingRequests > 0) quiet = 0
             await Bun.sleep(FORWARD_LOOK_MS)
@@ -86,13 +86,13 @@ export function listen(
   }
 }
 
-/** @throws Error where another process listens at the port: sharing it would take half of that one's requests */
+/** @throws Error if another process listens on the port: sharing it would take half of its requests */
 function claim(options: { readonly hostname: string }, port: number): void {
   const alone = Bun.serve({ ...options, port, reusePort: false, fetch: () => new Response() })
   void alone.stop(true)
 }
 
-/** For answers that are passed on from the next process. */
+/** For answers passed on from the next process. */
 const FORWARD_MS_MAX = 30_000
 const FORWARD_LOOK_MS = 20
 const QUIET_LOOKS = 15
@@ -119,8 +119,8 @@ const HELD_MAX = 1_000
 const BODY_BYTES_MAX = 1024 ** 2
 
 /**
- * Answers requests while another process replaces this one: requests that only read wait and are passed on; other clients
- * get an answer that asks them to retry.
+ * Answers requests while another process replaces this one: reading requests wait and are passed on; other clients are asked
+ * to retry.
  */
 export class Handover {
   readonly #successor = Promise.withResolvers<URL | null>()
@@ -163,7 +163,7 @@ export class Handover {
   }
 }
 
-/** null: it may change something, or is too large to be kept. */
+/** null: it may change something, or is too large to keep. */
 async function readingRequest(
   request: Request,
   path: string,

@@ -225,7 +225,7 @@ function admit(
   params: PathParams,
 ): void {
   scope.principal = principal
-  // Each login has its own share of the places for statements; without one, each address has.
+  // Each login gets its own share of the statement slots; without a login, each address does.
   if (login !== undefined) setCaller(scope.signal, login)
   const isChange = (needs === 'write' || needs === 'admin') && method !== 'GET'
   if (isChange) scope.noteChange(id ?? `${method} ${path}`, Object.values(params))
@@ -239,7 +239,7 @@ function admit(
   }
 }
 
-/** A key that is refused may be a stolen one: it leaves an entry in the audit log, without its text. */
+/** A refused key may be stolen: it is recorded in the audit log, without its text. */
 function identified(context: RouteContext, request: Request): Identity | Promise<Identity> {
   try {
     return linkIdentity(request, context) ?? context.authentication.identify(request)
@@ -300,7 +300,7 @@ function unmatchedResponse(
   return response
 }
 
-/** The methods that answer on a path; none where the path is unknown. */
+/** The methods of a path; none if the path is unknown. */
 function methodsOf(operations: readonly Operation[], path: string): readonly string[] {
   const here = operations.filter((operation) => isMatch(operation.path, path))
   const methods: readonly string[] = here.map(({ method }) => method)

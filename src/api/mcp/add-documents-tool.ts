@@ -74,7 +74,7 @@ const namable: typeof visibleData = (snapshot, principal) => {
   return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
 }
 
-/** @throws AppError `invalid_request` for metadata that has the name of another column */
+/** @throws AppError `invalid_request` for metadata with the name of another column */
 function documentRow(kb: KnowledgeBase, document: JsonObject): Row {
   const [content = 'content'] = contentColumnsOf(kb)
   const idColumn = kb.idColumn ?? 'id'

@@ -1,4 +1,4 @@
-/** Runs tools: who may, with what, how many at once, and what a model hears of a failure. */
+/** Runs tools: access, arguments, concurrency, and what a model learns about a failure. */
 
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
@@ -58,7 +58,7 @@ function placesOf(calls: string): Semaphore {
 export class ToolCalls {
   readonly #check: CheckArguments
   readonly #places = placesOf('calls of tools')
-  /** A question takes seconds to minutes: what is quick never waits for it. */
+  /** Questions take seconds to minutes: quick calls never wait for them. */
   readonly #questionPlaces = placesOf('questions to agents')
 
   constructor(check: CheckArguments) {
@@ -105,7 +105,7 @@ export class ToolCalls {
   }
 }
 
-/** The next step for a model, where the message does not name it. */
+/** The next step for a model, if the message does not name one. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
   project_not_found: 'Call list_data to see what there is',
   knowledge_base_not_found: 'Call list_data to see what there is',

@@ -51,7 +51,7 @@ export function documentTitle(id: string, metadata: Readonly<Record<string, unkn
   return id
 }
 
-/** Where people can look at a document: the page that it was read from, else what this server has of it. */
+/** Where people can view a document: the page it was read from, else this server's copy. */
 export function linkOf(
   origin: string,
   kb: KnowledgeBase,

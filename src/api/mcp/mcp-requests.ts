@@ -1,4 +1,4 @@
-/** Answers the requests of MCP clients: those of a session in it, every other by itself. */
+/** Answers requests of MCP clients, within their session if there is one. */
 
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -115,7 +115,7 @@ export class McpRequests implements McpDoor {
     return untilEnd(response, caller, () => {})
   }
 
-  /** Without a session: the request's parts are created for it, and dropped with it. */
+  /** Without a session: everything is created for this request and then dropped. */
   async #alone(request: Request, body: unknown, caller: McpCaller): Promise<Response> {
     const server = protocolServer(this.#parts)
     const transport = new WebStandardStreamableHTTPServerTransport({})
@@ -203,7 +203,7 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') === true
 }
 
-/** null: not a message of the protocol. */
+/** null: not a protocol message. */
 function messagesOf(body: unknown): readonly JsonObject[] | null {
   const messages = Array.isArray(body) ? body : [body]
   return messages.length > 0 && messages.every(isObject) ? messages : null
@@ -235,7 +235,7 @@ function argumentCheck(validator: AjvJsonSchemaValidator) {
       compiled.set(name, check)
     }
     const { valid, errorMessage } = check(sent)
-    // "data/limit must be integer": the arguments are not called "data" anywhere else.
+    // "data/limit must be integer": arguments are called "data" nowhere else.
     return valid ? undefined : errorMessage.replaceAll(/\bdata\/?/g, 'argument ')
   }
 }
@@ -243,19 +243,19 @@ function argumentCheck(validator: AjvJsonSchemaValidator) {
 /** All together, and of one client: a key or user at one address. */
 const SESSIONS_MAX = 1_000
 const CLIENT_SESSIONS_MAX = 500
-/** Requests after which a session counts as used: opening one takes the first. */
+/** After this many requests a session counts as used: opening one takes the first. */
 const REQUESTS_OF_USE = 2
 const IDLE_MS = 30 * MINUTE_MS
 const SESSION_SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string
-  /** Other clients' requests are not part of it. */
+  /** Other clients cannot use it. */
   readonly owner: string
   readonly address: string
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Ids of requests that are being answered. */
+  /** Ids of running requests. */
   readonly running: Set<string | number>
   usedMs: number
   requestCount: number
@@ -334,7 +334,7 @@ export class McpSessions {
     await Promise.allSettled(all.map(({ server }) => server.close()))
   }
 
-  /** One that is answering stays where another can go. */
+  /** A session with a running request stays if another can go. */
   #endOldest(sessions: readonly Session[]): void {
     const idle = sessions.filter(({ running }) => running.size === 0)
     const unused = idle.find(({ requestCount }) => requestCount < REQUESTS_OF_USE)

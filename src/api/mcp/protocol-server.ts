@@ -39,7 +39,7 @@ import type { McpUses } from './tool.ts'
 export interface ProtocolParts {
   readonly uses: McpUses
   readonly tools: ToolCalls
-  /** One for all connections: making one takes longer than most calls. */
+  /** Shared by all connections: creating one takes longer than most calls. */
   readonly validator: jsonSchemaValidator
 }
 
@@ -179,7 +179,7 @@ async function callTool(
 const RESOURCE_NOT_FOUND = -32002
 
 /**
- * Work for one request, which ends when the client cancels it, goes away or the server stops.
+ * Work for one request, aborted when the client cancels it or disconnects, or the server stops.
  * @throws McpError for what the client did wrong, or that we failed
  */
 async function toolAnswer<T>(
@@ -289,7 +289,7 @@ function promptList() {
   return PROMPTS.map(({ text: _, ...shown }) => ({ ...shown, arguments: [...shown.arguments] }))
 }
 
-/** @throws AppError `invalid_request` for a prompt that there is not, an argument that is missing */
+/** @throws AppError `invalid_request` for an unknown prompt or a missing argument */
 function promptNamed(name: string, given: Readonly<Record<string, string>>) {
   const prompt = PROMPTS.find((one) => one.name === name)
   if (prompt === undefined) {

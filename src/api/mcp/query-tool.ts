@@ -90,7 +90,7 @@ export const QUERY_TOOL: Tool = {
   },
 }
 
-/** However much a client may change: through this tool it reads, and asks agents where a SELECT names one. */
+/** Regardless of the client's rights, this tool only reads, and asks agents named in a SELECT. */
 function readingOnly(principal: Principal): Principal {
   const isAll = principal.scopes.has('admin')
   const scopes = (['read', 'ask'] as const).filter((one) => isAll || principal.scopes.has(one))
@@ -105,7 +105,7 @@ interface FirstRows {
   readonly cut: Cut | null
 }
 
-/** Reads what is shown and gives the rest back: the connection is free afterwards. */
+/** Reads the rows to show and drops the rest, which frees the connection. */
 async function limitedRows(
   stream: RowStream,
   limit: number,
@@ -135,7 +135,7 @@ async function limitedRows(
   return { columns, rows, cut }
 }
 
-/** A long text, and a list or an object that is long as JSON, is cut: one cell must not hide the others. */
+/** Cuts long texts, lists and objects, so that one cell does not crowd out the others. */
 function shortValue(value: ResultValue): ResultValue {
   const isNested = typeof value === 'object' && value !== null
   const text = isNested ? JSON.stringify(value) : value

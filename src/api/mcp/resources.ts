@@ -21,7 +21,7 @@ import type { McpUses } from './tool.ts'
 import { namedAmong, visibleData } from './visible-data.ts'
 
 const PAGE_SIZE = 100
-/** For a document as a resource; the tool `fetch` reads longer ones in parts. */
+/** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
 const RESOURCE_CHARS_MAX = 1_000_000
 /** The protocol's limit for a completion. */
 const COMPLETIONS_MAX = 100
@@ -49,7 +49,7 @@ export const RESOURCE_TEMPLATES = [
   },
 ]
 
-/** Schemas, then the documents of each knowledge base. A cursor says where the next page starts. */
+/** Schemas, then the documents of each knowledge base. A cursor gives the start of the next page. */
 export async function resourcePage(cursor: string | undefined, reader: Reader) {
   const { uses, principal, signal } = reader
   if (!mayDo(principal, 'read')) return { resources: [] }
@@ -131,7 +131,7 @@ export async function readResource(uri: string, { uses, principal, signal }: Rea
   return { contents: [{ uri, mimeType: 'text/plain', text: `${shown}${note}` }] }
 }
 
-/** What an argument is called, what was typed of it, and the arguments before it. */
+/** An argument's name, the text typed so far, and the arguments before it. */
 export interface Completed {
   readonly name: string
   readonly value: string
@@ -171,7 +171,7 @@ async function completionValues(
     case 'agent':
       return data.agents.map((agent) => `${agent.projectName}.${agent.name}`)
     case 'knowledge_base': {
-      // In an address the project comes first; otherwise it is a part of the name.
+      // In an address, the project comes first; otherwise it is part of the name.
       const { project } = given
       if (project === undefined)
         return data.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)

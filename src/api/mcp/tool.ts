@@ -17,21 +17,21 @@ import type { SearchAnswer, SearchOrder } from '../../query/search/run-search.ts
 export interface Tool {
   readonly name: string
   readonly title: string
-  /** For models: when to call it, with what, and what comes back. */
+  /** For models: when to call it, with what, and what it returns. */
   readonly description: string
   /** Who lacks it does not see the tool. */
   readonly needs: Scope
   readonly inputSchema: ObjectSchema
   readonly outputSchema: ObjectSchema
   readonly annotations: ToolAnnotations
-  /** @throws AppError: the model reads its code and message */
+  /** @throws AppError: the model sees its code and message */
   run(
     sent: Arguments,
     call: ToolCall,
   ): Promise<{
-    /** As `outputSchema` says. */
+    /** According to `outputSchema`. */
     readonly structured: JsonObject
-    /** The same for models; unset: the structure as JSON. */
+    /** The text for models; unset: the structure as JSON. */
     readonly text?: string
   }>
 }
@@ -44,7 +44,7 @@ export interface ObjectSchema {
   readonly additionalProperties?: boolean
 }
 
-/** The arguments of a tool, and no others. */
+/** Exactly these arguments. */
 export function takes(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
   const needed = required.length === 0 ? {} : { required }
   return { type: 'object', properties, ...needed, additionalProperties: false }
@@ -74,7 +74,7 @@ export const READS: ToolAnnotations = {
 export interface ToolCall {
   readonly uses: McpUses
   readonly principal: Principal
-  /** Aborted by the client's cancellation, when it goes away and when the server stops. */
+  /** Aborted if the client cancels or disconnects, or the server stops. */
   readonly signal: AbortSignal
   /** The prefix of links. */
   readonly origin: string
@@ -120,7 +120,7 @@ export class Arguments {
   }
 }
 
-/** The use cases behind tools, resources and prompts; the routes call them too. */
+/** The use cases behind tools, resources and prompts, which the routes also call. */
 export interface McpUses {
   readonly version: string
   snapshot(): CatalogSnapshot
@@ -131,7 +131,7 @@ export interface McpUses {
     order: ListOrder,
     signal: AbortSignal,
   ): Promise<ListPage<StoredDocument>>
-  /** How much a knowledge base holds. */
+  /** The size of a knowledge base. */
   sizeOf(kb: KnowledgeBase): Promise<{ readonly documents: number; readonly chunks: number }>
   query(
     request: {
@@ -143,7 +143,7 @@ export interface McpUses {
     signal: AbortSignal,
   ): Promise<QueryResult>
   ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
-  /** null: everything is stored. Where that takes too long, it is a job. */
+  /** null: everything is stored. If that takes too long, it becomes a job. */
   insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
   /** A failure caused by the server, not by the caller. */
   logError(error: unknown, signal: AbortSignal): void

@@ -14,7 +14,7 @@ const TIMESTAMP_INFINITY = 2n ** 63n - 1n
 
 type Written = Exclude<ResultValue, null>
 
-/** Writes a value with its length before it. */
+/** Writes a value, prefixed with its length. */
 export function writeBinary(out: MessageWriter, value: ResultValue, type: ColumnType): void {
   if (value === null) {
     out.int32(-1)
@@ -41,7 +41,7 @@ const WRITERS: ReadonlyMap<PgType, (out: MessageWriter, value: Written) => void>
   [PG.INT2, (out, value) => out.int32(2).int16(Number(value))],
   [PG.INT4, (out, value) => out.int32(4).int32(Number(value))],
   [PG.OID, (out, value) => out.int32(4).int32(Number(value))],
-  [PG.INT8, (out, value) => out.int32(8).int64(BigInt(String(value)))],
+  [PG.INT8, (out, value) => out.int32(8).int64(integerOf(value))],
   [PG.FLOAT4, (out, value) => out.int32(4).float32(Number(value))],
   [PG.FLOAT8, (out, value) => out.int32(8).float64(Number(value))],
   [PG.UUID, (out, value) => out.value(Buffer.from(String(value).replaceAll('-', ''), 'hex'))],
@@ -79,7 +79,7 @@ function writeArray(out: MessageWriter, values: readonly ResultValue[], element:
   out.endValue(start)
 }
 
-/** How many elements there are on each level. */
+/** Number of elements on each level. */
 function arrayLengths(values: readonly ResultValue[]): readonly number[] {
   const [first] = values
   return [values.length, ...(Array.isArray(first) ? arrayLengths(first) : [])]
@@ -88,8 +88,8 @@ function arrayLengths(values: readonly ResultValue[]): readonly number[] {
 /** Days of the proleptic Gregorian calendar, which reaches further than JavaScript's dates. */
 function daysOf(date: string): number {
   if (date.endsWith('infinity')) return date.startsWith('-') ? -DATE_INFINITY - 1 : DATE_INFINITY
-  const [, years = '0', month = '1', day = '1'] = /^(-?\d+)-(\d+)-(\d+)/.exec(date) ?? []
-  const year = date.endsWith('(BC)') ? 1 - Number(years) : Number(years)
+  const [, years = '0', month = '1', day = '1'] = /^([-+]?\d+)-(\d+)-(\d+)/.exec(date) ?? []
+  const year = date.includes('(BC)') ? 1 - Number(years) : Number(years)
   // Years begin in March here, so that a leap day is the last of its year.
   const sinceMarch = (Number(month) + 9) % 12
   const shifted = sinceMarch >= 10 ? year - 1 : year
@@ -99,20 +99,26 @@ function daysOf(date: string): number {
   return 365 * shifted + leapDays + monthDays + Number(day) - DAYS_TO_1970 - EPOCH_DAYS
 }
 
-function timeMicros(time: string): bigint {
+function integerOf(value: Written): bigint | number {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : BigInt(String(value))
+}
+
+/** Of a time, or of the time in an interval. */
+function timeMicros(time: string): number {
   const [, sign, hours = '0', minutes = '0', seconds = '0', fraction = ''] =
     /(-?)(\d+):(\d+):(\d+)(?:\.(\d+))?/.exec(time) ?? []
   const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
-  const micros = BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
+  const micros = whole * 1_000_000 + Number(fraction.padEnd(6, '0').slice(0, 6))
   return sign === '-' ? -micros : micros
 }
 
-function timestampMicros(value: string): bigint {
+function timestampMicros(value: string): bigint | number {
   if (value === 'infinity') return TIMESTAMP_INFINITY
   if (value === '-infinity') return -TIMESTAMP_INFINITY - 1n
-  const [date = '', time = '00:00:00'] = value.split(/[ T]/)
-  const era = value.endsWith('(BC)') ? '(BC)' : ''
-  return BigInt(daysOf(date + era)) * DAY_MICROS + timeMicros(time)
+  const days = daysOf(value)
+  const micros = days * Number(DAY_MICROS) + timeMicros(value)
+  if (Number.isSafeInteger(micros)) return micros
+  return BigInt(days) * DAY_MICROS + BigInt(timeMicros(value))
 }
 
 /** The time, and its zone in seconds to the west. */
@@ -191,7 +197,7 @@ export function parameterText(bytes: Buffer, type: PgType | undefined, isBinary:
 function binaryText(bytes: Buffer, type: PgType | undefined): string {
   const read = type === undefined ? undefined : READERS.get(type)
   if (read !== undefined) return read(bytes)
-  // Drivers send bytes without saying so where the server should know that a column wants them.
+  // Drivers send bytes without a type if the server should know that a column takes them.
   return isUtf8(bytes) ? bytes.toString() : blobText(bytes.toString('hex'))
 }
 

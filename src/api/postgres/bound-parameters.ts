@@ -16,15 +16,15 @@ import type { Prepared, RunResult } from './portals.ts'
 import type { PgSession } from './session-statements.ts'
 import { READS, SESSION_WORDS } from './statement-words.ts'
 
-/** PostgreSQL's type of each `$n`: the client's, or a guess by its place. */
+/** PostgreSQL's type of each `$n`: the client's, or a guess from its context. */
 export function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
   const length = Math.max(given.length, parameterCount(sql))
   return Array.from({ length }, (_, index) => given[index] || guessedType(sql, index + 1))
 }
 
 /**
- * The question about the catalog whose answer tells types that are only guessed: a driver that asks for a statement's types
- * encodes its values by them. undefined: no column tells one.
+ * The catalog query that answers types which are only guessed: drivers encode values by the types of a statement. undefined:
+ * no column tells one.
  */
 export function typeQuestion({ sql, oids, given }: Prepared): string | undefined {
   const isOpen = (number: number) => !given[number - 1] && oids[number - 1] === PG.TEXT.oid

@@ -1,4 +1,4 @@
-/** The statements of one connection: simple and extended queries, cursors and COPY, one after the other. */
+/** The statements of one connection: simple and extended queries, cursors and COPY, in order. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
@@ -47,12 +47,11 @@ export interface StatementDeps {
     signal: AbortSignal,
     use: (result: RunResult) => Promise<T>,
   ) => Promise<T>
-  /** Sends what is written, and waits until the client has read most of it. @throws when it is gone */
+  /** Sends what is written, and waits until the client has read most of it. @throws if the client is gone */
   readonly send: () => Promise<void>
 }
 
 const STATEMENTS_MAX = 1_000
-const WRITE_BYTES = 64 * 1024
 
 export class ConnectionStatements {
   readonly #database: string
@@ -138,7 +137,7 @@ export class ConnectionStatements {
     await this.#rows(portal, 0)
   }
 
-  /** @returns false: the statement is the engine's */
+  /** @returns false: the engine must run it */
   async #control(sql: string, isSimple: boolean): Promise<boolean> {
     if (await this.#cursor(sql, isSimple)) return true
     const answer = this.#session.answer(sql)
@@ -203,7 +202,7 @@ export class ConnectionStatements {
 
   async #row(row: readonly ResultValue[], { types }: RunningPortal, portal: Portal): Promise<void> {
     this.#out.dataRow(row, types, portal.formats)
-    if (this.#out.size > WRITE_BYTES) await this.#deps.send()
+    if (this.#out.isFull) await this.#deps.send()
   }
 
   parse(fields: Fields): void {
@@ -370,7 +369,7 @@ export class ConnectionStatements {
     else this.#skips = true
   }
 
-  /** @returns `waits`: the rows to store are to come */
+  /** @returns `waits`: the rows to store will follow */
   async #copied(sql: string, isSimple: boolean): Promise<'no' | 'done' | 'waits'> {
     const copy = copyStatement(sql)
     if (copy === undefined) return 'no'

@@ -11,15 +11,13 @@ import type { RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const COPY_WRITE_BYTES = 64 * 1024
-
 /** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const BINARY_END = -1
 
-/** @param send sends what is written so far @returns how many rows there were */
+/** @param send sends what is written so far @returns the number of rows */
 export async function copyOut(
-  { columns, batches }: RunResult,
+  { columns, batches, copied }: RunResult,
   copy: CopyStatement,
   out: AnswerWriter,
   send: () => Promise<void>,
@@ -32,13 +30,18 @@ export async function copyOut(
     const names = shown.map(({ name }) => name)
     writeLine(out, names, [], copy)
   }
+  if (copied !== undefined && isPlainCopy(copy) && shown.every(({ type }) => PLAIN.test(type))) {
+    const lines = await writeLines(out, copied(), send)
+    out.begin('c').end()
+    return lines
+  }
   let count = 0
   for await (const batch of batches) {
     for (const row of batch) {
       if (isBinary) writeBinaryRow(out, row, types, count === 0)
       else writeLine(out, row, types, copy)
       count += 1
-      if (out.size > COPY_WRITE_BYTES) await send()
+      if (out.isFull) await send()
     }
   }
   if (isBinary) {
@@ -46,6 +49,41 @@ export async function copyOut(
     out.int16(BINARY_END).end()
   }
   out.begin('c').end()
+  return count
+}
+
+/** Types whose values COPY's own encoding can write. */
+const PLAIN =
+  /^(?:BIGINT|BOOLEAN|DATE|DECIMAL\((?:\d|1[0-8]),\d+\)|DOUBLE|FLOAT|INTEGER|SMALLINT|TIMESTAMP(?: WITH TIME ZONE)?|TINYINT|U(?:INTEGER|SMALLINT|TINYINT)|VARCHAR)$/
+
+function isPlainCopy({ format, delimiter, nullText }: CopyStatement): boolean {
+  return format === 'text' && delimiter === '\t' && nullText === '\\N'
+}
+
+const LINE_END = 10
+
+/** Each line as its own message, as clients count them. @returns the number of rows */
+async function writeLines(
+  out: AnswerWriter,
+  pieces: AsyncIterable<Uint8Array>,
+  send: () => Promise<void>,
+): Promise<number> {
+  let count = 0
+  let rest: Uint8Array = new Uint8Array()
+  for await (const piece of pieces) {
+    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
+    let start = 0
+    for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
+      out
+        .begin('d')
+        .raw(bytes.subarray(start, end + 1))
+        .end()
+      start = end + 1
+      count += 1
+      if (out.isFull) await send()
+    }
+    rest = bytes.subarray(start)
+  }
   return count
 }
 
@@ -109,7 +147,7 @@ function escapedCell(value: string, delimiter: string): string {
 
 const NEEDS_ESCAPE = /[\\\t\n\r]/
 
-/** Each batch is stored as it fills: a failure later says how many rows are stored. */
+/** Stores each batch as it fills: a later failure reports how many rows are stored. */
 export class CopyIn {
   readonly #copy: CopyStatement
   readonly #insert: (sql: string) => Promise<number>
@@ -129,7 +167,7 @@ export class CopyIn {
     }
   }
 
-  /** After a failure, the rest is taken and left out: clients hear of it when they have sent everything. */
+  /** After a failure, the rest is read and dropped: clients learn of it after sending everything. */
   async push(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== null) return
     try {
@@ -147,7 +185,7 @@ export class CopyIn {
     }
   }
 
-  /** @returns how many rows were stored */
+  /** @returns the number of stored rows */
   async end(): Promise<number> {
     if (this.#failure !== null) throw this.#failure.error
     this.#text += this.#decoder.decode()
@@ -245,7 +283,7 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
   return { rows, rest: isLast ? '' : text.slice(rest) }
 }
 
-/** After the closing quote; -1: it has not come yet. */
+/** After the closing quote; -1: not there yet. */
 function quotedEnd(text: string, start: number): number {
   for (let at = start + 1; ; at += 2) {
     at = text.indexOf('"', at)

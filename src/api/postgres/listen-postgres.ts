@@ -22,7 +22,7 @@ const PG_CLIENTS_MAX = 1_000
 const SPARE_CONNECTIONS = 100
 const LOGIN_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
-/** A client that takes nothing for this long is gone. */
+/** A client that reads nothing for this long is gone. */
 const STALLED_MS = 60_000
 /** How long a client that hears the end of its connection may keep it open. */
 const CLOSING_MS = 2_000
@@ -78,7 +78,7 @@ export function listenPostgres(
     socket: {
       open: accept,
       data: ({ data: client }, bytes) => {
-        // Encrypted ones come here too, before they are decrypted.
+        // Encrypted connections also end up here, before decryption.
         if (!client.wire.isEncrypted) received(client, bytes)
       },
       drain: (socket) => socket.data.wire.drain(),
@@ -124,7 +124,7 @@ async function beginConnection(
 }
 
 function received(client: Client, bytes: Uint8Array): void {
-  // A copy: Bun uses the memory again.
+  // A copy: Bun reuses the memory.
   client.connection?.receive(Buffer.from(bytes))
 }
 

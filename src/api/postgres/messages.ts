@@ -9,7 +9,7 @@ export const SSL_REQUEST = 80877103
 export const GSS_REQUEST = 80877104
 export const CANCEL_REQUEST = 80877102
 export const PROTOCOL_3 = 196608
-/** Of protocol 3: the newest that the server speaks. It has longer keys for cancelling. */
+/** Of protocol 3: the newest supported version. It has longer keys for cancelling. */
 export const PROTOCOL_MINOR = 2
 
 /** A message that breaks the protocol: the connection must end. */
@@ -25,7 +25,7 @@ export interface Message {
 export class MessageReader {
   #pieces: Buffer[] = []
   #size = 0
-  /** The first packets have no letter and come before the login. */
+  /** The first packets have no letter and precede the login. */
   hasStarted = false
   /** Whether the client has logged in: only then may messages be long. */
   isKnown = false
@@ -50,7 +50,7 @@ export class MessageReader {
     return { kind, body: whole.subarray(prefix + 4, prefix + length) }
   }
 
-  /** Bytes that have arrived and are not read. */
+  /** Bytes received and not read. */
   get pending(): number {
     return this.#size
   }
@@ -58,7 +58,7 @@ export class MessageReader {
   #first(length: number): Buffer {
     const [first = Buffer.alloc(0)] = this.#pieces
     if (first.length >= length || this.#pieces.length === 1) return first
-    // Joined once per message: pieces of a long one wait until the last is there.
+    // Joined once per message: pieces of a long one wait for the last.
     const whole = Buffer.concat(this.#pieces, this.#size)
     this.#pieces = [whole]
     return whole
@@ -84,7 +84,7 @@ export class Fields {
     return this.#at >= this.#body.length
   }
 
-  /** Without a sign: a statement may have 65,535 parameters. */
+  /** Unsigned: a statement may have 65,535 parameters. */
   int16(): number {
     return this.#body.readUInt16BE(this.#take(2))
   }
@@ -122,8 +122,10 @@ export class Fields {
 }
 
 const FIRST_ROOM = 512
+/** Output is sent once it exceeds this. */
+const SENT_BYTES = 64 * 1024
 
-/** Messages for a client, one after the other in one buffer. */
+/** Messages for a client, in one buffer. */
 export class MessageWriter {
   #buffer = Buffer.allocUnsafe(FIRST_ROOM)
   #at = 0
@@ -134,7 +136,12 @@ export class MessageWriter {
     return this.#at
   }
 
-  /** A message that was begun and not ended, because a value of it could not be written, is dropped. */
+  /** It is time to send what is written. */
+  get isFull(): boolean {
+    return this.#at > SENT_BYTES
+  }
+
+  /** Drops a message begun but not ended because one of its values could not be written. */
   begin(kind: string): this {
     if (this.#isOpen) this.#at = this.#start - 1
     this.#isOpen = true
@@ -164,9 +171,16 @@ export class MessageWriter {
     return this
   }
 
-  int64(value: bigint): this {
+  /** A number if it is a safe integer, as most are: bigints are slow. */
+  int64(value: bigint | number): this {
     this.#room(8)
-    this.#at = this.#buffer.writeBigInt64BE(value, this.#at)
+    if (typeof value === 'bigint') {
+      this.#at = this.#buffer.writeBigInt64BE(value, this.#at)
+      return this
+    }
+    const high = Math.floor(value / 2 ** 32)
+    this.#buffer.writeInt32BE(high, this.#at)
+    this.#at = this.#buffer.writeUInt32BE(value - high * 2 ** 32, this.#at + 4)
     return this
   }
 
@@ -188,7 +202,7 @@ export class MessageWriter {
     return this
   }
 
-  /** With the zero that ends it. */
+  /** Including the final zero. */
   text(value: string): this {
     // A zero within would end it early.
     const plain = value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
@@ -197,7 +211,7 @@ export class MessageWriter {
     return this.byte(0)
   }
 
-  /** A value with its length before it; null has none. */
+  /** A value, prefixed with its length; null has none. */
   value(value: string | Uint8Array | null): this {
     if (value === null) return this.int32(-1)
     if (typeof value !== 'string') {
@@ -212,7 +226,7 @@ export class MessageWriter {
     return this
   }
 
-  /** For a value whose length is known when it is written. @returns what `endValue` needs */
+  /** For a value whose length is known only once it is written. @returns the argument of `endValue` */
   startValue(): number {
     const start = this.#at
     this.int32(0)
@@ -230,7 +244,7 @@ export class MessageWriter {
     return this
   }
 
-  /** Everything written so far; the writer starts again. */
+  /** Everything written so far; the writer starts over. */
   take(): Buffer {
     const written = this.#buffer.subarray(0, this.#at)
     this.#buffer = Buffer.allocUnsafe(FIRST_ROOM)

@@ -1,4 +1,4 @@
-/** One connection of a PostgreSQL client: encryption, login, then statements, one after the other. */
+/** One connection of a PostgreSQL client: encryption, login, then statements in order. */
 import { AppError, toAppError } from '../../core/errors.ts'
 import { AnswerWriter } from './answer-writer.ts'
 import { ConnectionStatements } from './connection-statements.ts'
@@ -22,9 +22,9 @@ export interface Wire {
   readonly isEncrypted: boolean
   readonly isLoopback: boolean
   write(bytes: Uint8Array): void
-  /** Resolves when the client has read enough for more to be sent. @throws when it is gone */
+  /** Resolves when the client has read enough for more to be sent. @throws if the client is gone */
   drained(): Promise<void>
-  /** Answers whether encryption comes next. @returns whether it does */
+  /** Replies whether encryption follows. @returns whether it does */
   encrypt(): boolean
   /** Stops and continues reading what the client sends. */
   pause(): void
@@ -64,10 +64,9 @@ type StartParameters = Readonly<
   Partial<Record<'user' | 'database' | 'application_name' | 'replication', string>>
 >
 
-const WRITE_BYTES = 64 * 1024
 /** What a client may send ahead while its statement runs; the rest waits in the network. */
 const AHEAD_BYTES_MAX = 1024 * 1024
-/** Of a key for cancelling, before protocol 3.2. */
+/** Length of a cancel key before protocol 3.2. */
 const OLD_KEY_BYTES = 4
 
 export class PgConnection {
@@ -89,7 +88,7 @@ export class PgConnection {
     this.#cancelKey = deps.secret
   }
 
-  /** What another connection has to send to cancel a statement of this one. */
+  /** What another connection must send to cancel a statement of this one. */
   get cancelKey(): Buffer {
     return this.#cancelKey
   }
@@ -130,7 +129,7 @@ export class PgConnection {
     try {
       for (let next = this.#reader.next(); next !== undefined; next = this.#reader.next()) {
         if (!(await this.#answer(next))) return
-        if (this.#out.size > WRITE_BYTES) await this.#send()
+        if (this.#out.isFull) await this.#send()
       }
       this.#flush()
     } catch (error) {
@@ -143,7 +142,7 @@ export class PgConnection {
     }
   }
 
-  /** @returns false: the connection is over, or its bytes are encrypted from here on */
+  /** @returns false: the connection has ended, or is encrypted from here on */
   async #answer({ kind, body }: Message): Promise<boolean> {
     const fields = new Fields(body)
     if (kind === '') return this.#start(fields)
@@ -208,7 +207,7 @@ export class PgConnection {
     this.#out.end()
   }
 
-  /** Takes the password itself over TLS and loopback, elsewhere only a proof that the client knows it. */
+  /** Takes the password itself over TLS and loopback, elsewhere only a proof of knowing it. */
   async #authenticate(kind: string, fields: Fields): Promise<boolean> {
     if (kind !== 'p') throw new ProtocolError('a password was expected')
     const { user = '' } = this.#parameters

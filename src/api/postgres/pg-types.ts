@@ -1,5 +1,6 @@
 /** DuckDB's types as PostgreSQL's, and their values as text. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { postgresMoment } from '../../core/time.ts'
 
 export interface PgType {
   readonly oid: number
@@ -41,7 +42,7 @@ const VECTORS: Readonly<Record<string, readonly [vector: PgType, element: PgType
   oidvector: [type('oidvector', 30, -1, 1013), OID],
 }
 
-/** By DuckDB's name, without anything in parentheses. */
+/** By DuckDB's name, without parentheses. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   BOOLEAN: BOOL,
   TINYINT: INT2,
@@ -88,7 +89,7 @@ export interface ColumnType {
   readonly oid: number
   readonly size: number
   readonly modifier: number
-  /** Digits after the point of a DECIMAL; null: all of them. */
+  /** Digits after the point of a DECIMAL; null: all. */
   readonly scale: number | null
   /** For a list: the type of its elements. */
   readonly element: PgType | null
@@ -141,24 +142,12 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
 /** Types whose texts PostgreSQL writes differently from DuckDB. */
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
-  [DATE, withEra],
-  [TIME, shortFraction],
-  [TIMESTAMP, (text) => withEra(shortFraction(text))],
-  [TIMESTAMPTZ, (text) => (text.endsWith('y') ? text : withEra(shortFraction(text), '+00'))],
+  [DATE, (text) => postgresMoment(text)],
+  [TIME, (text) => postgresMoment(text)],
+  [TIMESTAMP, (text) => postgresMoment(text)],
+  [TIMESTAMPTZ, (text) => postgresMoment(text, '+00')],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
 ])
-
-/** Without zeros at the end of a second's fraction. */
-function shortFraction(text: string): string {
-  if (text.endsWith('.000000')) return text.slice(0, -7)
-  return text.endsWith('0') && text.includes('.') ? text.replace(/0+$/, '') : text
-}
-
-/** @param zone of the time, before the era */
-function withEra(text: string, zone = ''): string {
-  const isBefore = text.endsWith(' (BC)')
-  return isBefore ? `${text.slice(0, -5)}${zone} BC` : text + zone
-}
 
 function arrayText(values: readonly ResultValue[], element: PgType): string {
   const parts = values.map((value) => {
@@ -193,12 +182,12 @@ const CASTS: ReadonlyMap<PgType, string> = new Map([
   [JSONB, 'JSON'],
 ])
 
-/** undefined: a type that is not known here, or that of an array. */
+/** undefined: an unknown type, or an array's. */
 export function scalarOf(oid: number): PgType | undefined {
   return BY_OID.get(oid)
 }
 
-/** The type of an array's elements; undefined: the number is not an array's. */
+/** The type of an array's elements; undefined: not an array type. */
 export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }

@@ -16,10 +16,12 @@ export interface RunOptions {
   readonly isReadOnly: boolean
 }
 
-/** The result of a statement: rows as they come, or the number changed. */
+/** The result of a statement: rows as they arrive, or the number changed. */
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  /** All rows as lines of COPY's text format, read instead of `batches`; unset: only as `batches`. */
+  readonly copied?: () => AsyncIterable<Uint8Array>
   readonly affectedRows: number | null
   readonly warnings: readonly string[]
 }
@@ -37,7 +39,7 @@ export interface RunningPortal {
 
 /**
  * @param run runs the statement until what it is given is over
- * @throws AppError where the statement fails before its first row
+ * @throws AppError if the statement fails before its first row
  */
 function startPortal(
   run: (use: (result: RunResult) => Promise<void>) => Promise<void>,
@@ -81,7 +83,7 @@ export interface Prepared {
   readonly sql: string
   /** PostgreSQL's types of its parameters. */
   readonly oids: readonly number[]
-  /** Those of them that the client chose itself; 0: it did not. */
+  /** The types the client specified; 0: it did not. */
   readonly given: readonly number[]
 }
 

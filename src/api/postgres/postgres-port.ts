@@ -9,11 +9,7 @@ import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.
 import { setCaller, setStatement } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { isCatalogStatement } from '../../query/postgres/catalog-statement.ts'
-import {
-  openCatalog,
-  type PgCatalog,
-  type ScratchDatabase,
-} from '../../query/postgres/pg-catalog.ts'
+import { PgCatalog, type ScratchDatabase } from '../../query/postgres/pg-catalog.ts'
 import type { SessionName } from '../../query/sessions.ts'
 import type { Authentication } from '../http/access/authentication.ts'
 import { keyTextOf } from '../http/access/key-access.ts'
@@ -32,18 +28,20 @@ export interface PostgresParts {
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
 }
 
-/** Catalogs that are kept: one for each caller and database. */
+/** Catalogs kept, one per caller and database. */
 const CATALOGS_MAX = 20
 const PLAIN_MAX = 1_000
-/** Types with numbers that JSON cannot say, also within others. */
+/** Types with numbers that JSON cannot express, also nested. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
+
+interface KeptCatalog {
+  readonly snapshot: CatalogSnapshot
+  readonly catalog: Promise<PgCatalog>
+}
 
 export class PostgresPort {
   readonly #parts: PostgresParts
-  readonly #catalogs = new LruMap<
-    string,
-    { readonly snapshot: CatalogSnapshot; readonly catalog: Promise<PgCatalog> }
-  >({ sizeMax: CATALOGS_MAX })
+  readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
   /** Statements whose rows JSON can say. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
@@ -119,8 +117,8 @@ export class PostgresPort {
   }
 
   /**
-   * Exact rows, unless the last run of the statement showed that its columns have no numbers that JSON cannot say: answers in
-   * JSON are kept, and come at once.
+   * Exact rows, unless the statement's last run had no column with numbers JSON cannot express: JSON answers are cached and
+   * immediate.
    */
   async #rows(
     { isReadOnly, sql, db, params, session }: SessionOptions,
@@ -169,9 +167,6 @@ export class PostgresPort {
     const key = JSON.stringify([principal.kind, principal.id, database, project])
     const kept = this.#catalogs.get(key)
     if (kept?.snapshot === snapshot) return kept.catalog
-    const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
-    // One that could not be opened has nothing to close.
-    void (kept ?? oldest)?.catalog.then((old) => old.close()).catch(() => {})
     const rows = async (sql: string) => {
       const request = { sql, db: DEFAULT_PROJECT, params: {} }
       const { batches } = shownResult(await deps.query(request, principal, signal), false)
@@ -181,23 +176,37 @@ export class PostgresPort {
     }
     const username = principal.name === '' ? 'eider' : principal.name
     const caller = { database, project, username }
-    const catalog = openCatalog(caller, {
-      ...{ openScratch, rows, types: PG_TYPES, settings: KNOWN_SETTINGS, typeOf: columnType },
-    })
-    this.#catalogs.set(key, { snapshot, catalog })
-    catalog.catch(() => this.#catalogs.delete(key))
+    const settings = KNOWN_SETTINGS
+    const catalogDeps = { openScratch, types: PG_TYPES, settings, typeOf: columnType }
+    const catalog =
+      kept === undefined
+        ? PgCatalog.open(caller, catalogDeps, rows)
+        : kept.catalog.then((old) => old.refilled(rows))
+    this.#keep(key, { snapshot, catalog })
     return catalog
+  }
+
+  #keep(key: string, kept: KeptCatalog): void {
+    const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
+    // One that could not be opened has nothing to close.
+    if (this.#catalogs.get(key) === undefined) {
+      void oldest?.catalog.then((old) => old.close()).catch(() => {})
+    }
+    this.#catalogs.set(key, kept)
+    kept.catalog.catch(() => {
+      if (this.#catalogs.get(key) === kept) this.#catalogs.delete(key)
+    })
   }
 }
 
 const DESCRIBES = /^\s*describe\b/i
 
-/** Nearly all that is BIGINT in the catalog is the number of an object, and drivers look for that type. */
+/** Nearly every BIGINT in the catalog is an object's number, a type that drivers look for. */
 function catalogType(type: string): string {
   return VECTOR_TYPES[type] ?? type.replace(/^BIGINT/, 'OID')
 }
 
-/** As pg-catalog.sql makes them. */
+/** As created by pg-catalog.sql. */
 const VECTOR_TYPES: Readonly<Record<string, string>> = {
   'UINTEGER[]': 'oidvector',
   'USMALLINT[]': 'int2vector',
@@ -216,17 +225,19 @@ function shownResult(result: QueryResult, isExact: boolean): RunResult {
   if (result.kind === 'ok') {
     return { columns: null, batches: rowBatches([]), affectedRows: result.affectedRows, warnings }
   }
-  const { columns, exactBatches, batches, ready } = result.rows
+  const { columns, exactBatches, batches, ready, encoded } = result.rows
   const shown = ready === undefined ? batches : rowBatches(ready)
   const rows = isExact ? (exactBatches ?? shown) : shown
-  return { columns, batches: rows, affectedRows: null, warnings }
+  const names = columns.map(({ name }) => name)
+  const copied = encoded && { copied: () => encoded('copy', names, true) }
+  return { columns, batches: rows, ...copied, affectedRows: null, warnings }
 }
 
 async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
   if (rows.length > 0) yield rows
 }
 
-/** A request that was refused before it ran has a problem as its answer. */
+/** A request refused before it ran is answered with a problem. */
 async function outcomeOf<T>(
   outcome: { readonly value: T } | { readonly error: unknown } | null,
   response: Response,

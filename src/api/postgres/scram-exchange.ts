@@ -1,4 +1,4 @@
-/** SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves that it knows the password without sending it. */
+/** SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves to know the password without sending it. */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { ProtocolError } from './messages.ts'
@@ -27,7 +27,7 @@ export class ScramExchange {
   readonly #nonce: string
   readonly #salt: Buffer
 
-  /** @throws ProtocolError for a message that is not the first one of this mechanism */
+  /** @throws ProtocolError for a message that is not the mechanism's first */
   constructor(clientFirst: string, username: string) {
     const [, header, bare, clientNonce] = CLIENT_FIRST.exec(clientFirst) ?? []
     if (header === undefined || bare === undefined || clientNonce === undefined) {
@@ -42,7 +42,7 @@ export class ScramExchange {
   }
 
   /**
-   * @returns the message that proves to the client that the server knows the password too; undefined: the client does not
+   * @returns the message that proves to the client that the server also knows the password; undefined: the client does not
    * know it
    * @throws ProtocolError
    */

@@ -14,8 +14,8 @@ export interface SessionAnswer {
 }
 
 /**
- * What clients read at the start or by SHOW, and may set without effect on answers. Only `search_path` has one: the project
- * that plain names belong to.
+ * Settings that clients read at startup or with SHOW, and may set without effect. Only `search_path` has one: the project of
+ * unqualified names.
  */
 export const REPORTED: Readonly<Record<string, string>> = {
   server_version: '16.4 (Eider)',
@@ -78,7 +78,7 @@ export class PgSession {
     )
   }
 
-  /** @returns undefined: the statement is the engine's */
+  /** @returns undefined: the engine must run it */
   answer(sql: string): SessionAnswer | undefined {
     const text = sql.replaceAll(/\/\*.*?\*\/|--[^\n]*/gs, ' ').trim()
     const [, first = ''] = /^([a-z]+)/i.exec(text) ?? []
@@ -102,7 +102,7 @@ export class PgSession {
     return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
   }
 
-  /** A failure within a transaction: nothing but its end comes next. */
+  /** After a failure within a transaction, only its end can follow. */
   failed(): void {
     if (this.state === 'T') this.state = 'E'
   }
@@ -124,7 +124,7 @@ export class PgSession {
   }
 }
 
-/** By their names in lower case. */
+/** By name in lower case. */
 export const KNOWN_SETTINGS: ReadonlyMap<string, string> = new Map(
   Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [settingKey(name), value]),
 )

@@ -40,7 +40,7 @@ export function firstSchema(path: string): string | undefined {
   return ['$user', 'public', ''].includes(first) ? undefined : first
 }
 
-/** The method of a connection that answers each kind of message; `H`, Flush, asks for nothing: what is written goes out when no other message is there. */
+/** The method that answers each kind of message. `H`, Flush, needs none: output is sent when no other message is waiting. */
 export const ANSWERS = {
   Q: 'query',
   P: 'parse',

@@ -46,7 +46,7 @@ export const askAgent: RunCommand = async (context) => {
   return undefined
 }
 
-/** For an unknown agent: the list of existing ones. */
+/** For an unknown agent, lists the existing ones. */
 async function explained(
   error: unknown,
   { project, name }: NamedObject,
@@ -142,7 +142,7 @@ class ShownAnswer {
     await this.#context.output.write(this.#lines.add(safeText(content)))
   }
 
-  /** The whole answer: what of it has not come in pieces. */
+  /** Prints what is missing of the whole answer. */
   async #output(answer: string): Promise<void> {
     const { output } = this.#context
     const rest = answer.startsWith(this.#written) ? answer.slice(this.#written.length) : ''

@@ -1,4 +1,4 @@
-/** Every command of `eider`: how it is called and explained. What it does is loaded when it runs. */
+/** All commands of `eider` with their usage and help. The code of each is loaded when it runs. */
 import type { CommandSpec, OptionSpec } from '../command.ts'
 
 const PROJECT: OptionSpec = {

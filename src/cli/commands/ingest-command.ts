@@ -163,11 +163,7 @@ async function ingestPiped(
 
 /** Sources that the server reads itself: a job, which outlives this connection. */
 async function ingestRemote(
-  {
-    kb,
-    urls,
-    query,
-  }: {
+  given: {
     readonly kb: NamedObject
     readonly urls: readonly string[]
     readonly query: string | undefined
@@ -175,6 +171,7 @@ async function ingestRemote(
   counts: IngestCounts,
   context: CommandContext,
 ): Promise<void> {
+  const { kb, urls, query } = given
   const { client, options, output, signal } = context
   const limit = options.count('limit', 1, 1_000_000)
   const depth = options.count('depth', 0, 1000)

@@ -1,6 +1,6 @@
 /**
- * `eider mcp`: the server's `/mcp` for programs that speak the Model Context Protocol over standard input and output. Each line
- * is one message. Nothing else goes to standard output.
+ * `eider mcp`: the server's `/mcp` for programs that speak the Model Context Protocol over standard input and output, one
+ * message per line. Nothing else goes to standard output.
  */
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { RunCommand } from '../command.ts'
@@ -8,7 +8,7 @@ import { CommandError } from '../command-error.ts'
 import { eventsOf, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 
-/** Between the attempts to reach a server that was there before: it is being started again. */
+/** Between attempts to reach a server seen before, which is probably restarting. */
 const RETRY_MS = [250, 500, 1_000, 2_000, 4_000]
 const GOODBYE_MS = 1_000
 const PARSE_ERROR = -32700
@@ -64,7 +64,7 @@ class Bridge {
     this.#signal = signal
   }
 
-  /** Answers come as they are ready, not in the order of the requests. */
+  /** Answers are sent as they are ready, in any order. */
   take(line: string): void {
     if (line.trim() === '') return
     const work = this.#answer(line).finally(() => this.#pending.delete(work))
@@ -164,7 +164,7 @@ class Bridge {
       try {
         return await this.#client.open('POST', '/mcp', init)
       } catch (error) {
-        // Nothing was sent: the port is closed, or the server takes no more requests.
+        // Nothing was sent: the port is closed, or the server is stopping.
         const isGone =
           error instanceof CommandError && /^(no_server|shutting_down)$/.test(error.code)
         if (!isGone || this.#signal.aborted) throw error
@@ -213,7 +213,7 @@ function isInitialize(message: Message | readonly unknown[]): message is Message
   return isObject(message) && message.method === 'initialize'
 }
 
-/** undefined: no message can be that. */
+/** undefined: not a message. */
 function messageIn(text: string): Message | readonly unknown[] | undefined {
   const value = parsedJson(text)
   return isObject(value) || Array.isArray(value) ? value : undefined

@@ -10,7 +10,7 @@ type Shown =
   | readonly string[]
   | string
 
-/** Prints the server's own answer for programs, and what is shown of it for people. */
+/** Prints the server's own answer for programs, and selected parts for people. */
 export async function show(
   output: Output,
   answer: unknown,
@@ -24,7 +24,7 @@ export async function show(
   return undefined
 }
 
-/** A list that is held whole. */
+/** A list held in memory. */
 async function showTable(
   names: readonly string[],
   rows: readonly (readonly unknown[])[],

@@ -139,7 +139,7 @@ function placeText(metadata: Readonly<Record<string, unknown>>): string {
   return parts.filter((part) => part !== '').join(', ')
 }
 
-/** Without the headings at its start that the line above repeats. */
+/** Without headings at its start that the line above repeats. */
 function withoutHeading(text: string, { heading }: Readonly<Record<string, unknown>>): string {
   if (typeof heading !== 'string') return text
   const said = new Set(heading.split(' > '))

@@ -1,4 +1,4 @@
-/** Commands that ask the server for one thing and print its record: status, backups, databases, sources, jobs. */
+/** Commands that make one request and print its record: status, backups, databases, sources, jobs. */
 import {
   type CommandContext,
   namedObject,
@@ -18,7 +18,7 @@ import { counted, type Output, sizeText } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { actionOf, show, shownLines } from './record-output.ts'
 
-/** What people are shown of the server's state; some of it only to admins. */
+/** The server's state as shown to people; some of it only to admins. */
 interface ServerStatus {
   readonly eider_version: string
   readonly auth: { readonly http_auth_enabled: boolean; readonly confirmed: boolean }
@@ -114,7 +114,7 @@ function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }
   return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${sizeText(bytes)}  ${counted(rows, 'row')}`
 }
 
-/** The same as in SQL, where a password need not be on a command line. */
+/** The same in SQL, where a password need not be on a command line. */
 const IN_SQL: Readonly<Record<string, string>> = {
   create: 'CREATE DATABASE',
   add: 'CREATE DATABASE',
@@ -245,7 +245,7 @@ async function changeJob(
   return undefined
 }
 
-/** @throws CommandError where the job was not done */
+/** @throws CommandError if the job was not done */
 function endOfWatch(job: JobRecord, output: Output): void {
   sayLeftOut(job, output)
   requireDone(job)
@@ -306,7 +306,7 @@ async function listSources(path: string, { client, output, signal }: CommandCont
   return show(output, all, () => ({ names, rows: all.map(rowOf) }))
 }
 
-/** Option → kind, and the field that it fills. */
+/** Option → kind, and the field it fills. */
 const SOURCE_OPTIONS = {
   folder: ['folder', 'path'],
   url: ['url', 'url'],

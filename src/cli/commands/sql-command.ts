@@ -98,7 +98,7 @@ async function showAll(
   for (const request of requests) {
     const startedAt = performance.now()
     const answer = await runSql({ ...request, project }, client, signal)
-    // USE changes where the names of the next ones are looked up.
+    // USE changes the project of the following statements.
     if (answer.kind === 'ok') project = answer.project
     await showAnswer(
       answer,

@@ -4,7 +4,7 @@ import type { Output } from '../output.ts'
 import { safeLine, safeText, truncated } from '../terminal-text.ts'
 import { actionOf, show } from './record-output.ts'
 
-/** Lines of an observation, unless everything is to be seen. */
+/** Lines shown of an observation, unless all are requested. */
 const LINES_SHOWN = 4
 const COLUMNS_UNKNOWN = 120
 
@@ -204,11 +204,11 @@ class TraceTree {
   }
 }
 
-/** Each turn of the model, and after it the calls that it made. */
+/** Each turn of the model, followed by its calls. */
 function inOrder({ turns, steps }: Trace): readonly (Turn | Step)[] {
   const left = [...steps]
   const events = turns.flatMap((turn) => [turn, ...left.splice(0, turn.tool_calls)])
-  // A run that was stopped may have calls of a turn that did not end.
+  // A stopped run may have calls of an unfinished turn.
   return [...events, ...left]
 }
 

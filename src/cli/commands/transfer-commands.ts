@@ -27,7 +27,7 @@ export const exportKnowledgeBase: RunCommand = async (context) => {
   const isFile = file !== undefined && file !== '-'
   const { project, name } = named
   const done = `Exported ${project}.${name}: ${sizeText(sizeBytes)}${isFile ? ` in ${file}` : ''}`
-  // In a pipe the file itself is the answer.
+  // In a pipe, the file itself is the output.
   if (!isFile) output.say(done)
   else
     await show(output, { knowledge_base: name, project, file, size_bytes: sizeBytes }, () => done)

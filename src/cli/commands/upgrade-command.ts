@@ -41,7 +41,7 @@ async function ownPackage(): Promise<{ readonly version: string; readonly releas
   return Bun.file(new URL('../../../package.json', import.meta.url)).json()
 }
 
-/** As the build names the file for this system. */
+/** The build's file name for this system. */
 function fileName(): string {
   const isWindows = process.platform === 'win32'
   const system = isWindows ? 'windows' : process.platform
@@ -96,7 +96,7 @@ function withoutLogin(address: string): string {
   return `${url.origin}${url.pathname}`
 }
 
-/** null: another server, or a page that asks for a login. */
+/** null: another server, or a page with a login. */
 function releaseIn(text: string): Release | null {
   try {
     const { version, date, upgrade = '', files } = JSON.parse(text)

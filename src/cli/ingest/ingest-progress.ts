@@ -81,11 +81,11 @@ function lines({ files, counts }: Total, output: Output): Progress {
   }
 }
 
-/** The first answers come late and together: they say nothing yet. */
+/** The first answers arrive late and together, so they say nothing yet. */
 const BASE_SECONDS = 3
 const BASE_SHARE = 0.1
 
-/** From the bytes so far: files differ in size. */
+/** Estimated from bytes, because files differ in size. */
 export class TimeLeft {
   readonly #totalBytes: number
   #doneBytes = 0
@@ -94,7 +94,7 @@ export class TimeLeft {
     this.#totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   }
 
-  /** @returns seconds after this file; null: unknown so far */
+  /** @returns seconds left after this file; null: unknown so far */
   after({ sizeBytes }: Pick<LocalFile, 'sizeBytes'>, seconds: number): number | null {
     this.#doneBytes += sizeBytes
     const share = this.#doneBytes / this.#totalBytes

@@ -9,22 +9,22 @@ import { CommandError, usageError } from '../command-error.ts'
 export interface LocalFile {
   /** Absolute. */
   readonly path: string
-  /** The id of its document: its path as others would write it, with `/`. */
+  /** The id of its document: its path with `/`. */
   readonly id: string
   readonly sizeBytes: number
 }
 
 export interface FileRules {
-  /** Hidden files and folders, `node_modules`, and formats that hold no text, too. */
+  /** Includes hidden files and folders, `node_modules`, and formats without text. */
   readonly isAll: boolean
-  /** Only files that one of these fits; empty: any. */
+  /** Only files that match one of these; empty: any. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** The folder that ids are relative to; null: the current folder, or the parent of a folder outside of it. */
+  /** The folder that ids are relative to; null: the current folder, or the parent of a folder outside it. */
   readonly base: string | null
 }
 
-/** The files behind a word of the command line. */
+/** The files behind an argument. */
 export interface FileRoot {
   /** Absolute: a folder, a file, or the base folder of a pattern. */
   readonly path: string
@@ -85,7 +85,7 @@ function patternRoot(path: string, base: string | null): FileRoot {
   return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
 }
 
-/** The current folder if the path is in it, so that the folder `docs` gives ids such as `docs/a`; else its parent. */
+/** The current folder if it contains the path, so that the folder `docs` gives ids such as `docs/a`; else the path's parent. */
 function baseOf(path: string, kind: 'folder' | 'file', base: string | null): string {
   const isBelow = (folder: string) => path === folder || path.startsWith(withSeparator(folder))
   if (base !== null) {
@@ -194,7 +194,7 @@ class FoundInRoots {
 
 const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
 
-/** By its name alone, a folder as well. */
+/** Decided by its name alone, also for a folder. */
 export function isLeftOut(name: string, rules: Pick<FileRules, 'isAll'>): boolean {
   return leftOutByName(name, rules) !== null
 }
@@ -206,7 +206,7 @@ function leftOutByName(name: string, { isAll }: Pick<FileRules, 'isAll'>): strin
   return SKIPPED_FOLDERS.has(name) ? 'what programs put there; --all takes it' : null
 }
 
-/** What holds no text by its ending: an ingested folder need not be free of it. */
+/** Endings of formats without text, which an ingested folder may contain. */
 const OTHER_ENDINGS =
   /\.(?:png|jpe?g|gif|bmp|tiff?|webp|avif|heic|ico|icns|psd|svg|mp[34]|m4[av]|mov|avi|mkv|webm|wav|flac|og[gv]|aac|woff2?|ttf|otf|eot|zip|tar|t?gz|bz2|xz|zst|7z|rar|jar|war|whl|deb|rpm|dmg|iso|exe|dll|so|dylib|a|o|obj|class|pyc|wasm|bin|dat|db|sqlite3?|duckdb|wal|onnx|pt|safetensors|gguf|npy|npz|pkl|map|lock|bak|swp|tmp|part)$/i
 
@@ -233,7 +233,7 @@ function isReadable(path: string, root: FileRoot, { isAll, include }: FileRules)
   return root.pattern !== null || isAll || include.length > 0 || !OTHER_ENDINGS.test(path)
 }
 
-/** Whether a document of that id comes from there. */
+/** Whether a document with that id comes from there. */
 export function isBelowRoot(id: string, root: FileRoot): boolean {
   const path = resolve(root.base, id)
   if (root.kind === 'file') return path === root.path

@@ -1,4 +1,4 @@
-/** Files of this machine into a knowledge base, and what is gone out of it. */
+/** Loads files of this machine into a knowledge base, and removes those that are gone. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandContext, NamedObject } from '../command.ts'

@@ -1,4 +1,4 @@
-/** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
+/** Sends local files to the server: several requests at a time, small files together, each file read as it is sent. */
 import { randomUUID } from 'node:crypto'
 import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
@@ -25,9 +25,9 @@ export interface IngestCounts {
   /** Jobs of sources that the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
-  /** Left out by default rules; the first of them. */
+  /** The first files left out by default rules. */
   left_out: readonly LeftOut[]
-  /** How many they are. */
+  /** Their number. */
   skipped: number
 }
 
@@ -50,7 +50,7 @@ export interface SendOptions {
   readonly kb: NamedObject
   readonly known: KnownFiles
   readonly counts: IngestCounts
-  /** Files that are stored as they are, too. */
+  /** Also files already stored unchanged. */
   readonly isReplacing: boolean
   /** `format`, `encoding` …, for all of them. */
   readonly fields: Readonly<Record<string, string>>
@@ -175,7 +175,7 @@ const ENDS_ALL: ReadonlySet<string> = new Set([
 const SENDS_MAX = 6
 const FIRST_PAUSE_MS = 500
 
-/** What passes: a server that is started again, or has too much to do. */
+/** Temporary failures: the server is restarting or overloaded. */
 const PASSES: ReadonlySet<string> = new Set([
   'no_server',
   'connection_lost',
@@ -183,16 +183,15 @@ const PASSES: ReadonlySet<string> = new Set([
   'shutting_down',
 ])
 
-interface PostOptions extends Pick<SendOptions, 'kb' | 'fields'> {
-  /** Piped data cannot be sent again. */
-  readonly isOnce?: boolean
-}
-
 export async function postFiles(
   files: readonly FormFile[],
-  { kb, fields, isOnce = false }: PostOptions,
+  given: Pick<SendOptions, 'kb' | 'fields'> & {
+    /** Piped data cannot be sent again. */
+    readonly isOnce?: boolean
+  },
   { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<InsertFilesAnswer> {
+  const { kb, fields, isOnce = false } = given
   const path = `${pathOf('knowledge_bases', kb)}/files`
   for (let attempt = 1; ; attempt += 1) {
     const { contentType, body } = formBody(files, fields)
@@ -223,7 +222,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 // A `multipart/form-data` body of files, read from disk as it is sent.
 
 interface FormFile {
-  /** As the receiver shall know it. */
+  /** The name for the receiver. */
   readonly name: string
   readonly content: () => AsyncIterable<Uint8Array>
 }
@@ -327,7 +326,7 @@ export class KnownFiles {
     return [...this.#files.keys()]
   }
 
-  /** After it was stored: documents of its former contents that it holds no more go. */
+  /** Removes documents of an earlier version of the file that the stored one no longer contains. */
   async stored(path: string, now: KnownFile, signal: AbortSignal): Promise<void> {
     const former = this.#files.get(path)
     this.#files.set(path, now)
@@ -337,7 +336,7 @@ export class KnownFiles {
     await this.#delete(`file_path = :path AND file_hash <> :hash`, { path, hash: now.hash }, signal)
   }
 
-  /** @returns how many documents they were */
+  /** @returns the number of documents */
   async remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
     for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
       const some = paths.slice(start, start + PATHS_AT_ONCE)

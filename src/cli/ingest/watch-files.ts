@@ -15,7 +15,7 @@ const QUIET_MS = 300
 const WAITING_MS_MAX = 2000
 
 /**
- * Sends what changes and removes what goes, until the signal: then it resolves.
+ * Sends changes and removes vanished files until the signal aborts, then resolves.
  * @param report after each pass in which something happened
  */
 export async function watchLocal(
@@ -59,7 +59,7 @@ export async function watchLocal(
 class Changes {
   readonly stopped: Promise<null>
   #paths = new Set<string>()
-  /** When the first of them came. */
+  /** When the first of them arrived. */
   #firstAt = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #quiet = Promise.withResolvers<void>()
@@ -109,7 +109,7 @@ async function step(
     const id = documentIdOf(path, root)
     const found = await stat(path).catch(() => null)
     if (found === null) {
-      // A folder that went takes its files along.
+      // A vanished folder takes its files along.
       for (const one of known.paths) if (one === id || one.startsWith(`${id}/`)) gone.add(one)
     } else if (
       found.isFile() &&

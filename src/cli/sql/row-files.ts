@@ -1,4 +1,4 @@
-/** Rows in a format for programs: to stdout, or into a file that is there only when it is whole. */
+/** Rows in a format for programs: to stdout, or into a file that exists only once it is complete. */
 
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
@@ -72,7 +72,7 @@ export async function copyBytes(
   for await (const bytes of checkedBytes(response, address, signal)) await write(bytes)
 }
 
-/** One JSON object a line → a list of them. */
+/** One JSON object per line → a list of them. */
 export async function copyAsJsonList(
   response: Response,
   address: string,
@@ -84,7 +84,7 @@ export async function copyAsJsonList(
   await write(encoder.encode('['))
   let isBetween = false
   for await (const bytes of checkedBytes(response, address, signal)) {
-    // Each line end that is followed by more becomes a comma and a line end.
+    // Each line end followed by more becomes a comma and a line end.
     let start = 0
     while (start < bytes.length) {
       if (isBetween) await write(between)

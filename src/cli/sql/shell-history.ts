@@ -39,7 +39,7 @@ export function readHistory(environment: Environment): readonly string[] {
   return kept.toReversed()
 }
 
-/** A statement as one line. One that may hold a secret is left out, and so is all where the file cannot be written. */
+/** Stores a statement as one line. Skips those that may contain a secret, and does nothing if the file cannot be written. */
 export function rememberStatement(text: string, environment: Environment): void {
   const file = historyFile(environment)
   const line = text.includes('--') ? text.trim() : text.replaceAll(/\s*\n\s*/g, ' ').trim()

@@ -23,7 +23,7 @@ export class ShellNames {
     this.#client = client
   }
 
-  /** Something has other names now. */
+  /** Names may have changed. */
   forget(): void {
     this.#known = null
   }
@@ -62,7 +62,7 @@ export class ShellNames {
 
 const NAMES_MS = 5_000
 
-/** What can follow at the end of this line, and the piece of the line that it replaces. */
+/** Completions at the end of this line, and the part they replace. */
 export async function completionsOf(
   line: string,
   names: Pick<ShellNames, 'known'>,

@@ -15,16 +15,14 @@ import { splitStatements } from './statement-splitter.ts'
 /** @returns the exit code, once the user leaves */
 export async function runShell(
   context: CommandContext,
-  {
-    project,
-    params,
-  }: {
+  given: {
     readonly project: string
     readonly params: Readonly<Record<string, unknown>>
   },
 ): Promise<number> {
+  const { project, params } = given
   const { client, output, environment } = context
-  // Before the first prompt: a server that is not there, or a login that is missing.
+  // Before the first prompt: fails if the server or the login is missing.
   const { eider_version: version } = await client.send<{ readonly eider_version?: string }>(
     'GET',
     '/api/status',
@@ -62,12 +60,12 @@ interface ShellParts extends CommandContext {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** What may have made, changed or dropped something that has a name. */
+/** May have created, changed or dropped something with a name. */
 const CHANGES_NAMES = /^\s*(?:create|alter|drop|use)\b/i
 
 class Shell {
   readonly #parts: ShellParts
-  /** Lines that have no semicolon yet. */
+  /** Lines still without a semicolon. */
   #pending = ''
   #running: AbortController | null = null
 
@@ -80,7 +78,7 @@ class Shell {
     const { promise, resolve, reject } = Promise.withResolvers<number>()
     let work = Promise.resolve()
     reader.on('line', (line) => {
-      // Lines that are pasted together wait for each other.
+      // Pasted lines wait for each other.
       work = work.then(async () => {
         if (await this.#line(line)) resolve(EXIT.done)
         else this.#prompt()
@@ -110,7 +108,7 @@ class Shell {
       this.#running.abort()
       return
     }
-    // The line and those before it are thrown away.
+    // Discards this line and the pending ones.
     this.#pending = ''
     process.stdout.write('^C\n')
     this.#parts.reader.write(null, { ctrl: true, name: 'e' })
@@ -177,19 +175,10 @@ class Shell {
 // The shell's commands besides SQL: `\d`, `\x`, `\q` …
 
 interface ShellState {
-  /** In which names are looked up. */
+  /** The project of unqualified names. */
   project: string
   expanded: TableStyle['expanded']
   isTimed: boolean
-}
-
-interface ShellCommandParts {
-  readonly state: ShellState
-  readonly client: HttpClient
-  readonly output: Output
-  readonly names: Pick<ShellNames, 'forget'>
-  readonly run: (sql: string) => Promise<void>
-  readonly signal: AbortSignal
 }
 
 const HELP = `  \\d              tables, knowledge bases and views of the project
@@ -205,8 +194,18 @@ const HELP = `  \\d              tables, knowledge bases and views of the projec
 A statement ends with ";" and may have several lines. Tab completes names and words.
 Ctrl-C stops the statement that runs, or throws away the line.`
 
-/** @returns true: the shell is over. @throws CommandError for what it does not know */
-async function runShellCommand(line: string, parts: ShellCommandParts): Promise<boolean> {
+/** @returns true: leave the shell. @throws CommandError for an unknown command */
+async function runShellCommand(
+  line: string,
+  parts: {
+    readonly state: ShellState
+    readonly client: HttpClient
+    readonly output: Output
+    readonly names: Pick<ShellNames, 'forget'>
+    readonly run: (sql: string) => Promise<void>
+    readonly signal: AbortSignal
+  },
+): Promise<boolean> {
   const [name = '', ...words] = line.replace(/;\s*$/, '').trim().split(/\s+/)
   const argument = words.join(' ')
   const { state, output, run } = parts

@@ -1,4 +1,4 @@
-/** One statement over HTTP: its rows as they come, or in a format of the server. */
+/** One statement over HTTP: its rows as they arrive, or in a format of the server. */
 import { CommandError } from '../command-error.ts'
 import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
@@ -121,18 +121,17 @@ function statementFailure({ error_message: message, error_code: number }: SqlRec
   return new CommandError('sql_failed', message ?? `The statement failed (${number ?? 0})`)
 }
 
-export interface ShownOptions {
-  readonly expanded: TableStyle['expanded']
-  /** Says how long it took. */
-  readonly isTimed: boolean
-  readonly startedAt: number
-}
-
 export async function showAnswer(
   answer: StatementAnswer,
-  { expanded, isTimed, startedAt }: ShownOptions,
+  given: {
+    readonly expanded: TableStyle['expanded']
+    /** Says how long it took. */
+    readonly isTimed: boolean
+    readonly startedAt: number
+  },
   output: Output,
 ): Promise<void> {
+  const { expanded, isTimed, startedAt } = given
   const took = () => (isTimed ? `  ${shownTime(performance.now() - startedAt)}` : '')
   if (answer.kind === 'ok') {
     const { affectedRows: count } = answer

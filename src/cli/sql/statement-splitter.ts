@@ -1,17 +1,15 @@
 /** Statements of a text that end with `;`, outside of strings, names and comments. */
 
-export interface SplitText {
-  /** Without their semicolons, none empty. */
-  readonly statements: readonly string[]
-  /** Text without a semicolon so far; blank if only spaces and comments are left. */
-  readonly rest: string
-}
-
-/** A token that may contain a semicolon, up to its end, or to the end of the text if it is unclosed. */
+/** A token that may contain a semicolon, to its end, or to the end of the text if it is unclosed. */
 const UNSPLIT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
 
-export function splitStatements(text: string): SplitText {
+export function splitStatements(text: string): {
+  /** Without semicolons, none empty. */
+  readonly statements: readonly string[]
+  /** Text without a semicolon so far; blank if only spaces and comments are left. */
+  readonly rest: string
+} {
   const statements: string[] = []
   let start = 0
   for (const match of text.matchAll(UNSPLIT)) {

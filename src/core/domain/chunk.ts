@@ -26,17 +26,17 @@ export interface Chunk {
   readonly context?: string
   /** Facts about this chunk only, such as `heading`, `page` and `line`. */
   readonly facts?: Row
-  /** Tokens of the embedded text; missing: the model's tokens are unknown. */
+  /** Tokens of the embedded text; missing: unknown. */
   readonly tokenCount?: number
   /** The embedding model does not read it whole. */
   readonly isCut?: boolean
   /** On the first chunk of a text: the text's layout, if known. */
   readonly layout?: TextLayout
-  /** On the first chunk of a text: the parts of the text that are in none of its chunks, in order. */
+  /** On the first chunk of a text: text outside its chunks, in order. */
   readonly between?: string
 }
 
-/** The text of a chunk that is embedded. */
+/** The embedded text of a chunk. */
 export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'content'>): string {
   return context === undefined || context === '' ? content : `${context}\n${content}`
 }
@@ -47,13 +47,13 @@ export interface TermCounts {
   readonly keys: BigInt64Array
   /** The frequency of the term at the same index. */
   readonly frequencies: Int32Array
-  /** Their sum: the length of the text in terms. */
+  /** The text's length in terms. */
   readonly termCount: number
-  /** By which they were made. */
+  /** The language they were made with. */
   readonly language: Language
 }
 
-/** A vector that is known already: made just now, or that of a stored chunk with the same text. */
+/** A vector that is already known: just computed, or that of a stored chunk with the same text. */
 export type ChunkVector =
   | { readonly kind: 'new'; readonly vector: Float32Array }
   | { readonly kind: 'stored'; readonly chunkKey: bigint }
@@ -70,7 +70,7 @@ export interface EmbeddedDocument {
   readonly chunks: readonly EmbeddedChunk[]
 }
 
-/** A chunk in the store whose vector a new chunk with equal text may take over. */
+/** A stored chunk whose vector a new chunk with equal text may reuse. */
 export interface StoredChunkText {
   readonly chunkKey: bigint
   readonly documentId: string
@@ -79,7 +79,7 @@ export interface StoredChunkText {
   readonly context: string
 }
 
-/** What becomes of one stored chunk; a missing part stays. Its `chunk_id` and the offsets in it stay in any case. */
+/** Changes to one stored chunk; missing parts stay. `chunk_id` and offsets always stay. */
 export interface ChunkChange {
   readonly chunkKey: bigint
   readonly content?: {
@@ -89,7 +89,7 @@ export interface ChunkChange {
     readonly context?: string
     readonly isCut?: boolean
   }
-  /** Values of metadata columns, over those that are stored. */
+  /** Metadata values that override the stored ones. */
   readonly metadata?: Row
 }
 
@@ -100,18 +100,17 @@ export interface DocumentChange {
   readonly columns: readonly string[]
   /** The new chunks. */
   readonly chunks: readonly EmbeddedChunk[]
-  /** Values of metadata columns, over those that are stored, for all chunks of the document. */
+  /** Metadata values that override the stored ones in all chunks of the document. */
   readonly metadata: Row
   /** A null removes the key; unset: it is stored as null. */
   readonly nullRemoves?: boolean
   /**
-   * The keys of all chunks it must still have, all with the same metadata; otherwise nothing is changed. Unset: no
-   * condition.
+   * The keys of all chunks it must still have, all with equal metadata; otherwise nothing changes. Unset: no condition.
    */
   readonly readKeys?: readonly bigint[]
 }
 
-/** The keys of `metadata` that every chunk has; a metadata column of such a name is not shown there. */
+/** Keys of `metadata` that every chunk has; a metadata column with such a name is not shown there. */
 export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
   'chunk_index',
   'content_column',
@@ -122,7 +121,7 @@ export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** What came with a document: of the metadata of a chunk, which has all the standard keys, the others. */
+/** The document's own metadata: a chunk's metadata without the standard keys. */
 export function ownMetadata(metadata: Row): Row {
   if (!isOfChunk(metadata)) return metadata
   const isPart = partTest(metadata)
@@ -161,7 +160,7 @@ export function chunkFacts(metadata: Row): Row {
   return Object.fromEntries(entries.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
 }
 
-/** Whether these are the metadata of one document: no chunk has others. null counts as missing. */
+/** Whether these are the metadata of one document, all alike. null counts as missing. */
 export function areAlike(owns: readonly Row[]): boolean {
   const [first, ...others] = owns.map(withoutEmpty)
   return others.every((own) => isDeepStrictEqual(own, first))
@@ -183,7 +182,7 @@ export function withoutNulled(row: Row, changed: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([name]) => !nulled.has(nameKey(name))))
 }
 
-/** Values over those of a row. Names are compared without case; the spelling that was there first stays. */
+/** Merges values into a row. Names ignore case; the existing spelling stays. */
 export function mergedMetadata(stored: Row, changed: Row): Row {
   const changes = new Map(Object.entries(changed).map((entry) => [nameKey(entry[0]), entry]))
   const merged: [string, CellValue][] = []
@@ -199,12 +198,12 @@ export function mergedMetadata(stored: Row, changed: Row): Row {
   return Object.fromEntries(merged)
 }
 
-/** The schema of DuckDB that holds a project's tables. Names of callers never become names of tables. */
+/** The DuckDB schema of a project's tables. Callers' names never become table names. */
 export function projectSchema(projectId: number): string {
   return `project_${projectId}`
 }
 
-/** The schema that holds the rows of uploaded files, and a file's tables in it. */
+/** The schema of uploaded files' rows, and the tables of a file in it. */
 export const FILES_SCHEMA = 'uploaded'
 
 /** @param index of a sheet; 0: the first, or the only table */
@@ -222,7 +221,7 @@ export interface TableIds {
   readonly isNextKeywordIndex?: boolean
 }
 
-/** The same knowledge base, with the tables of the keyword index that is being made for it. */
+/** The same knowledge base with the tables of its next keyword index. */
 export function withNextKeywords({ projectId, id, vectorsNumber }: TableIds): TableIds {
   return { projectId, id, vectorsNumber, isNextKeywordIndex: true }
 }
@@ -243,13 +242,13 @@ interface ChunkTables {
    * few blocks hold a term's rows.
    */
   readonly postings: string
-  /** The same of the chunks that came since the postings were last sorted, in the order in which they came. */
+  /** The same for chunks added since the postings were last sorted, in insertion order. */
   readonly recentPostings: string
   /** `chunk_key, term_count`: one row for each chunk. */
   readonly termCounts: string
   /**
-   * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the embedding model does not read it
-   * whole, and on the first chunk of a text its layout. Only for chunks with any of these.
+   * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the chunk exceeds what the embedding
+   * model reads, and on the first chunk of a text its layout. Only for chunks with any of these.
    */
   readonly contexts: string
 }

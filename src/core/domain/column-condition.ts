@@ -1,11 +1,11 @@
-/** A column whose values memory can compare as numbers: words are numbered, and texts that are equal have the same hash. */
+/** A column whose values can be compared as numbers in memory: words are numbered, and equal texts have equal hashes. */
 export interface ConditionColumn {
   /** Its physical name. */
   readonly name: string
   readonly kind: 'number' | 'truth' | 'word' | 'day' | 'time' | 'hash'
 }
 
-/** A value as the statement writes it, or the name under which it is bound. */
+/** A value written in the statement, or the name it is bound to. */
 export type ConditionValue = { readonly written: string } | { readonly parameter: string }
 
 /**
@@ -28,7 +28,7 @@ export function columnsOf(condition: ColumnCondition): readonly ConditionColumn[
   return 'part' in condition ? columnsOf(condition.part) : [condition.column]
 }
 
-/** undefined: nothing is bound under that name. */
+/** undefined: nothing is bound to that name. */
 export function conditionValue<Bound>(
   value: ConditionValue,
   bound: Readonly<Record<string, Bound>>,

@@ -45,7 +45,7 @@ export const COLUMN_TYPE_NAMES = [
 
 type PlainTypeName = (typeof COLUMN_TYPE_NAMES)[number]
 
-/** Other names that DuckDB's SQL has for them. */
+/** Their other names in DuckDB's SQL. */
 const ALIASES: Readonly<Record<string, PlainTypeName>> = {
   BOOL: 'BOOLEAN',
   LOGICAL: 'BOOLEAN',
@@ -107,7 +107,7 @@ export function typeText(type: ColumnType): string {
   }
 }
 
-/** null: no type that a metadata column can have. */
+/** null: not a type for metadata columns. */
 export function parseColumnType(text: string): ColumnType | null {
   if (text.length > TYPE_CHARS_MAX) return null
   const tokens = text.match(TOKENS) ?? []
@@ -259,7 +259,7 @@ const INTEGER_BITS: Partial<
   UHUGEINT: { bits: 128, signed: false },
 }
 
-/** In rising order. */
+/** Ascending. */
 const SIGNED: readonly PlainTypeName[] = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT']
 const UNSIGNED: readonly PlainTypeName[] = [
   'UTINYINT',
@@ -269,7 +269,7 @@ const UNSIGNED: readonly PlainTypeName[] = [
   'UHUGEINT',
 ]
 
-/** The range of an integer type, both ends included; null for any other type. */
+/** The range of an integer type, inclusive; null for any other type. */
 export function integerRange(
   type: ColumnType,
 ): { readonly min: bigint; readonly max: bigint } | null {
@@ -382,8 +382,8 @@ function digitsOf(type: ColumnType): { readonly whole: number; readonly scale: n
 const DECIMAL_WIDTHS = [18, 38]
 
 /**
- * A DECIMAL with this many digits before and after the point, or DOUBLE if none is wide enough. Wider than needed now,
- * unless it is to be narrow, so that a column does not grow digit by digit.
+ * A DECIMAL with this many digits before and after the point, or DOUBLE if none is wide enough. Has spare digits unless it
+ * is to be narrow, so that a column does not grow digit by digit.
  */
 export function decimalWith(
   whole: number,

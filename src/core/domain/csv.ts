@@ -13,8 +13,8 @@ export function csvCell(text: string | null): string {
 }
 
 /**
- * The rows of a text. Rows may end with `\n` as well. Takes what it gets: a quote that is never closed lasts to the end,
- * what follows a closed one belongs to the cell.
+ * The rows of a text. Rows may also end with `\n`. Lenient: an unclosed quote lasts to the end, and text after a closed one
+ * belongs to the cell.
  */
 export function parseCsv(text: string): readonly (readonly string[])[] {
   const rows: string[][] = []

@@ -1,12 +1,12 @@
 /**
- * How a vector's distance and a keyword score become one relevance: `convex` (convex combination) scales each by what it
- * can be at all, `scaled` by the best hundred of the knowledge base, `rrf` (reciprocal rank fusion) uses their ranks alone.
+ * How a vector's distance and a keyword score become one relevance: `convex` (convex combination) scales each by its
+ * possible range, `scaled` by the best hundred of the knowledge base, `rrf` (reciprocal rank fusion) uses only the ranks.
  */
 export const FUSIONS = ['convex', 'scaled', 'rrf'] as const
 
 export type Fusion = (typeof FUSIONS)[number]
 
-/** By vectors and keywords together, by one of them alone. */
+/** By vectors and keywords together, or by one of them. */
 export const SEARCH_MODES = ['hybrid', 'vector', 'keyword'] as const
 
 export type SearchMode = (typeof SEARCH_MODES)[number]
@@ -14,8 +14,8 @@ export type SearchMode = (typeof SEARCH_MODES)[number]
 export const DEFAULT_FUSION: Fusion = 'convex'
 
 /**
- * How many of the nearest chunks, and of the best keyword hits, take part in a fusion by `scaled` or `rrf`, with those equal
- * to the last. In a convex combination all take part.
+ * How many of the nearest chunks, and of the best keyword hits, take part in `scaled` or `rrf`, plus ties with the last. In
+ * a convex combination all take part.
  */
 export const PART_CHUNKS = 100
 
@@ -43,13 +43,13 @@ export interface SearchDefaults {
 
 /** The terms of a searched text: two lists of one length. */
 export interface QueryTerms {
-  /** As the keyword index has them; distinct. */
+  /** As in the keyword index; distinct. */
   readonly keys: readonly bigint[]
   /** How often each occurs in the text. */
   readonly counts: readonly number[]
 }
 
-/** The chunks that hold quoted phrases of a searched text. */
+/** The chunks that contain the quoted phrases of a query. */
 export interface PhraseHits {
   /** Ascending. */
   readonly keys: readonly bigint[]
@@ -57,7 +57,7 @@ export interface PhraseHits {
   readonly bonuses: readonly number[]
   /** What they can add at most. */
   readonly bound: number
-  /** The text is nothing but phrases: no other chunk is a keyword hit. */
+  /** The query is nothing but phrases: no other chunk is a keyword hit. */
   readonly isFilter: boolean
 }
 
@@ -77,11 +77,11 @@ export interface KeywordSearch {
 }
 
 /**
- * Feedback: the vector of a text is moved towards those of the chunks that a hybrid search puts first, as far as they hold a
- * word of the text, and relevances are by the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
+ * Feedback: the query's vector is moved towards those of the chunks that a hybrid search ranks first, as far as they contain
+ * a word of the query, and relevances use the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
  */
 export const FEEDBACK = {
-  /** This many are assumed to be the ones meant. */
+  /** This many are assumed to be relevant. */
   firstCount: 5,
   /** What they weigh together; the text weighs 1. */
   weight: 0.5,
@@ -103,7 +103,7 @@ export interface KeywordHit {
  * a chunk: a convex combination divides by that.
  */
 export const BM25 = {
-  /** How much a term's further occurrences in a chunk add. */
+  /** How much further occurrences of a term in a chunk add. */
   k1: 1.2,
   /** How much a chunk's length counts. */
   b: 0.75,

@@ -1,4 +1,4 @@
-/** How the vectors of a knowledge base are searched, where its owner asks for one way. */
+/** How a knowledge base's vectors are searched, if its owner chose a way. */
 export type VectorIndexType = 'exact' | 'ivf' | 'hnsw'
 
 /** What CREATE INDEX asked for. */
@@ -21,7 +21,7 @@ export interface VectorIndexState {
   /** `auto`: Eider chooses. */
   readonly type: VectorIndexType | 'auto'
   readonly state: VectorIndexPhase
-  /** Vectors that the index holds; null: not known. */
+  /** Vectors in the index; null: unknown. */
   readonly vectorCount: number | null
   /** A reason, a recall, a size: a clause. */
   readonly detail: string

@@ -30,7 +30,7 @@ export interface Preprocessing {
   readonly sentences?: SentenceWindows
   /** Of `contextual`. */
   readonly contextual?: ContextualChunking
-  /** As the caller sent it; `params` shows it again. */
+  /** As sent by the caller; `params` shows it. */
   readonly sent: Readonly<Record<string, unknown>> | null
 }
 
@@ -43,7 +43,7 @@ export interface JsonChunking {
   readonly excludeFields: readonly string[]
   /** Empty: all. */
   readonly includeFields: readonly string[]
-  /** Empty: the top-level values other than objects and lists. */
+  /** Empty: the top-level values that are not objects or lists. */
   readonly metadataFields: readonly string[]
   readonly extractAllPrimitives: boolean
   readonly nestedDelimiter: string
@@ -63,7 +63,7 @@ export const DEFAULT_JSON_CHUNKING: JsonChunking = {
   contentColumn: null,
 }
 
-/** Sentences of a chunk, and how many of them the next one repeats. */
+/** Sentences of a chunk, and how many of them the next chunk repeats. */
 export interface SentenceWindows {
   readonly windowSize: number
   readonly windowOverlap: number
@@ -88,10 +88,10 @@ export function completePreprocessing(stored: Preprocessing): Preprocessing {
   return { ...stored, ...json, type: sent === null ? 'auto' : type, isSizeChosen: hasSize }
 }
 
-/** A metadata column as it is stored: `name` as first inserted, `column` the physical column of the chunks table. */
+/** A stored metadata column: `name` as first inserted, `column` the physical column of the chunks table. */
 export interface MetadataColumn {
   readonly name: string
-  /** Under which it can be compared in SQL, as `typeText` writes it. The original value stays in `metadata`. */
+  /** Its type for comparing in SQL, as `typeText` writes it. The original value stays in `metadata`. */
   readonly type: string
   readonly column: string
   /** Set if the knowledge base's creator chose the type: a value that does not fit is refused. */
@@ -117,15 +117,15 @@ export interface KnowledgeBase {
   readonly metadataColumns: readonly string[] | null
   readonly idColumn: string | null
   readonly preprocessing: Preprocessing
-  /** For searches that do not say otherwise. */
+  /** Defaults for searches. */
   readonly search: SearchDefaults
   /** The language of the keyword index, and so of searches. */
   readonly language: Language
-  /** The language of a running rebuild of the keyword index; null: none is running. */
+  /** The language of the running rebuild of the keyword index; null: none. */
   readonly nextLanguage: Language | null
   /** The keyword index has terms of an earlier version, and is being rebuilt. */
   readonly hasOlderTerms: boolean
-  /** false: no language was named, and the texts have not shown it yet. */
+  /** false: no language was given, and the texts have not shown it yet. */
   readonly isLanguageKnown: boolean
   /** The caller's other fields, plus `warnings`, as `GET` shows them. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
@@ -135,7 +135,7 @@ export interface KnowledgeBase {
   readonly dimensions: number | null
   /** The number of the vectors table: it grows with each change of the embedding model. */
   readonly vectorsNumber: number
-  /** The model whose vectors are being made; null: the model stays. */
+  /** The model whose vectors are being computed; null: the model stays. */
   readonly nextEmbeddingModel: ModelRef | null
   /** The metadata columns seen so far, in order of first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
@@ -169,7 +169,7 @@ export type KnowledgeBaseDraft = Omit<
   /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
   /** Set where another database holds its rows: whether the tables there were made for it. */
-  readonly remote?: { readonly isOwner: boolean }
+  readonly remote?: { readonly isOwner: boolean; readonly isCopied: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
@@ -197,7 +197,7 @@ export type KnowledgeBaseChanges = Partial<
   }
 >
 
-/** `metadata_columns` as it was sent: a name, or a name and its type; null: not set by the caller. */
+/** `metadata_columns` as sent: names, or names with types; null: not set by the caller. */
 export function sentMetadataColumns(
   kb: Pick<KnowledgeBase, 'metadataColumns' | 'storedMetadata'>,
 ): readonly (string | DeclaredColumn)[] | null {
@@ -266,22 +266,22 @@ export const KNOWLEDGE_BASE_COLUMNS = [
 export const RERANK_CANDIDATES_MAX = 1000
 
 /**
- * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
- * only a larger one had could come first.
+ * Default of the option `candidates`. The same for each LIMIT, because LIMIT n must be the start of LIMIT m: a candidate
+ * that only a larger number admits could come first.
  */
 export const RERANK_CANDIDATES = 50
 
-/** How many of the best chunks of a search a reranker scores. */
+/** How many of a search's best chunks a reranker scores. */
 export function rerankCandidateCount(model: ModelRef | null): number {
   const candidates = model?.options.candidates
   return typeof candidates === 'number' ? candidates : RERANK_CANDIDATES
 }
 
-/** Chunks that have no vector of the next embedding model yet. */
+/** Chunks still without a vector of the next embedding model. */
 export interface MissingVectors {
-  /** In the order of their keys, with what is embedded of each. */
+  /** In key order, with the text to embed for each. */
   readonly chunks: readonly { readonly chunkKey: bigint; readonly content: string }[]
-  /** Vectors that are there already; some may be of chunks that are gone. */
+  /** Vectors that already exist, perhaps also of deleted chunks. */
   readonly doneCount: number
   /** The number of all chunks. */
   readonly chunkCount: number
@@ -312,7 +312,7 @@ const EMBEDDING_ATTEMPTS_MAX = 3
 
 /** A write was refused, as another embedding model has taken over since its vectors were made. */
 export class SupersededVectors extends AppError {
-  /** As it is now. */
+  /** Its current state. */
   readonly knowledgeBase: KnowledgeBase
 
   constructor(knowledgeBase: KnowledgeBase) {
@@ -336,6 +336,19 @@ export async function withModelInForce<T>(
       inForce = error.knowledgeBase
     }
   }
+}
+
+/** For what needs all rows where they are not copied to here. */
+export function withoutCopy({
+  name,
+  vectorDatabase,
+  vectorDatabaseTable,
+}: KnowledgeBase): AppError {
+  const why = `it needs all rows of ${name}, which this server has no copy of`
+  const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
+  const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
+  const how = `search with a LIMIT, or make a copy under another name: ${attach}`
+  return new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 
 /** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */

@@ -11,9 +11,9 @@ export const MODEL_FEATURES = [
   'usage',
   /** Several calls in one message of the conversation. */
   'parallel_calls',
-  /** Ids of calls in any other form than nine letters and digits. */
+  /** Rejects call ids that are not nine letters and digits. */
   'call_ids',
-  /** User and assistant in any other order than by turns. */
+  /** Rejects messages unless user and assistant alternate. */
   'role_order',
   'max_completion_tokens',
   'max_tokens',
@@ -55,7 +55,7 @@ export function newFeatureMemory(
   }
 }
 
-/** For a reader of the answer; the others change nothing in it. */
+/** Losses worth reporting to the reader of the answer. */
 const LOSSES: Partial<Readonly<Record<ModelFeature, string>>> = {
   streaming: 'streaming: its answers come whole',
   tools: 'tool calls of its own: tools are called through text',

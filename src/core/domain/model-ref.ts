@@ -29,11 +29,11 @@ export interface ChatDefaults {
   readonly openaiBaseUrl?: string | undefined
   readonly anthropicApiKey?: string | undefined
   readonly anthropicBaseUrl?: string | undefined
-  /** Keys of services by their short names. Each goes to that service's own address only. */
+  /** Keys of services by short name. Each is sent only to that service's own address. */
   readonly serviceKeys?: Readonly<Record<string, string | undefined>> | undefined
   /** The provider that the operator has chosen: its usual address may be connected to, wherever it is. */
   readonly operatorProvider?: string | undefined
-  /** Where the operator's provider is reached instead, and the key that goes there alone. */
+  /** The operator's provider's actual address, with a key sent only there. */
   readonly operatorBaseUrl?: string | undefined
   readonly operatorApiKey?: string | undefined
 }
@@ -49,7 +49,7 @@ type ModelApi = 'builtin' | 'openai' | 'anthropic'
 
 /** A server or service with OpenAI's API and a short name. */
 interface CompatibleServer {
-  /** Where it listens unless a model says otherwise; null: everybody has another one. */
+  /** Its default address; null: there is no usual one. */
   readonly address: string | null
   /** A service that wants a key. Its own address may be connected to by everybody. */
   readonly isPublic: boolean
@@ -101,7 +101,7 @@ export function apiOf(provider: string): ModelApi | undefined {
   return compatibleServer(provider) === undefined ? undefined : 'openai'
 }
 
-/** @param kind which model was to be found */
+/** @param kind the kind of model that was requested */
 export function unknownProvider(
   kind: 'model' | 'embedding' | 'reranking',
   provider: string,
@@ -117,7 +117,7 @@ export function unknownProvider(
   return new AppError('unknown_provider', message)
 }
 
-/** The provider that needs no key, no download and no network. */
+/** The provider that needs no key, download or network. */
 export const BUILTIN_PROVIDER = 'builtin'
 
 export const BUILTIN_EMBEDDING_MODEL = 'all-MiniLM-L6-v2'
@@ -129,11 +129,14 @@ export const EMBED_PROBE_MS = 3_000
 /** The maximum length of a vector. */
 export const DIMENSIONS_MAX = 65_536
 
-/** Texts of others may hold credentials: what of them may be kept and shown. Every pattern is bounded, as texts are long and hostile. */
+/**
+ * Foreign texts may contain credentials: this decides what may be kept and shown. Every pattern is bounded, because texts
+ * are long and hostile.
+ */
 
 export const HIDDEN = '******'
 
-/** Each with what stays of it. */
+/** Each with its replacement. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   // The user and the password of an address.
   [/(:\/\/)[^\s/@"']{1,1000}@/g, `$1${HIDDEN}@`],

@@ -1,4 +1,4 @@
-/** A namespace, and the relations in it besides knowledge bases: views and tables. */
+/** A namespace with relations besides knowledge bases: views and tables. */
 import { quote } from './identifier.ts'
 
 export interface Project {
@@ -29,9 +29,9 @@ export interface View {
   readonly name: string
   readonly projectId: number
   readonly projectName: string
-  /** One SELECT, as it was written. */
+  /** One SELECT, as written. */
   readonly sql: string
-  /** The project of names without a qualifier in it, or `files`: `context.db` of the statement that made it. */
+  /** The project of its unqualified names, or `files`: `context.db` of the statement that created it. */
   readonly database: string
   /** As of its creation or last change. */
   readonly columns: readonly RelationColumn[]

@@ -8,8 +8,8 @@ export interface ResultColumn {
 }
 
 /**
- * Rows as they come from the engine. `batches` yields lists of rows whose values are ready for `JSON.stringify`. It must
- * be read to its end or returned from: that frees the connection.
+ * Rows from the engine. `batches` yields lists of rows ready for `JSON.stringify`. Read it to the end or return from it:
+ * that frees the connection.
  */
 export interface RowStream {
   readonly columns: readonly ResultColumn[]
@@ -21,8 +21,8 @@ export interface RowStream {
   /** The same rows with the types that JSON does not have, for those who store them: read instead of `batches`. */
   readonly typedBatches?: AsyncIterable<readonly (readonly CellValue[])[]>
   /**
-   * All rows as one body, under these names of its columns: read instead of `batches`, to its end or returned from. It
-   * throws where a failure cuts the body short.
+   * All rows as one body with these column names: read instead of `batches`, to the end or returned from. Throws if a
+   * failure cuts the body short.
    * @param isExact texts for what a number of JSON cannot say, as in `exactBatches`
    */
   readonly encoded?: (
@@ -34,8 +34,11 @@ export interface RowStream {
   readonly warnings?: readonly string[]
 }
 
-/** `arrow`: the IPC streaming format. For `ndjson` no two names may be the same. */
-export type RowEncoding = 'arrow' | 'csv' | 'ndjson'
+/**
+ * `arrow`: the IPC streaming format. `copy`: the text of PostgreSQL's COPY, only for columns of numbers, booleans, texts,
+ * dates and timestamps. For `ndjson`, names must be distinct.
+ */
+export type RowEncoding = 'arrow' | 'copy' | 'csv' | 'ndjson'
 
 export type ResultValue =
   | null
@@ -55,14 +58,14 @@ export type QueryResult =
   | {
       readonly kind: 'ok'
       readonly affectedRows: number | null
-      /** Rows of an INSERT that were not stored because their content is empty. */
+      /** Rows of an INSERT not stored because their content is empty. */
       readonly skippedRows?: number
       readonly context: QueryContext
-      /** Problems of the definition that was stored. */
+      /** Problems of the stored definition. */
       readonly warnings?: readonly string[]
     }
 
-/** Rows that are at hand already. */
+/** Rows already in memory. */
 export function rowsOf(
   names: readonly string[],
   rows: readonly (readonly ResultValue[])[],

@@ -19,7 +19,7 @@ export interface HealthChecks {
   readonly disk: 'ok' | 'full'
 }
 
-/** How often this server was started again. */
+/** How often this server was restarted. */
 export interface RestartState {
   /** Since its supervisor was started. */
   readonly count: number
@@ -57,9 +57,9 @@ export interface MemoryState {
 
 /** SQL statements of callers, by what they do at the moment. */
 export interface StatementCounts {
-  /** DuckDB computes them, those that were abandoned included. */
+  /** Computed by DuckDB, including abandoned ones. */
   readonly running: number
-  /** For a place among the running. */
+  /** For a slot. */
   readonly waiting: number
   /** They have rows to give and wait for their client to read. */
   readonly parked: number
@@ -73,7 +73,7 @@ export interface StatementCounts {
 /** A setting as people see it. */
 export interface ShownSetting {
   readonly name: string
-  /** As it would be written in the environment; null: not set, or secret. */
+  /** As written in the environment; null: not set, or secret. */
   readonly value: string | null
   /** null: not set. */
   readonly default: string | null
@@ -85,9 +85,9 @@ export interface ShownSetting {
 
 /** The disk of the data folder, in bytes. */
 export interface DiskState {
-  /** null: not known, or nothing is on disk. */
+  /** null: unknown, or nothing is on disk. */
   readonly free: number | null
-  /** With less than this free nothing more is stored. */
+  /** Nothing is stored with less than this free. */
   readonly reserve: number
   /** The database file. */
   readonly data: number
@@ -103,7 +103,7 @@ export interface DiskState {
 export interface StoredSize {
   /** Chunks with their metadata. */
   readonly texts: number
-  /** For all models: during a change, there are two. */
+  /** For all models: two while one is being changed. */
   readonly vectors: number
   /** What finds words. */
   readonly keywords: number
@@ -111,24 +111,24 @@ export interface StoredSize {
 
 /** The copy of the vectors in memory, in which searches find the nearest. */
 export interface VectorCopy {
-  /** `codes`: a fifth of the bytes; the vectors themselves are read from the disk. `none`: searches read all of them there. */
+  /** `codes`: a fifth of the bytes, with the vectors read from disk. `none`: searches read all of them from disk. */
   readonly kind: 'whole' | 'codes' | 'loading' | 'none'
   readonly count: number
   readonly bytes: number
 }
 
-/** What one knowledge base takes now. */
+/** Resources of one knowledge base. */
 export interface KnowledgeBaseUsage {
   readonly project: string
   readonly knowledgeBase: string
-  /** The length of a vector; null: none stored yet. */
+  /** Length of a vector; null: none stored yet. */
   readonly dimensions: number | null
   readonly documentCount: number
   readonly chunkCount: number
   /** null: not requested. */
   readonly disk: StoredSize | null
   readonly vectors: VectorCopy
-  /** Rows of chunks that are kept in memory for searches to show, in bytes. */
+  /** Bytes of chunk rows cached for search results. */
   readonly rowBytes: number
   readonly index: VectorIndexState
 }
@@ -136,7 +136,7 @@ export interface KnowledgeBaseUsage {
 /** The first lines of a statement are enough. */
 const READ_CHARS_MAX = 4_000
 
-/** The first characters of a statement, for the log and the status: without the values that are written in it. */
+/** The start of a statement for the log and the status, without literal values. */
 export function shownStatement(sql: string, charsMax: number): string {
   const text = sql
     .slice(0, READ_CHARS_MAX)
@@ -154,7 +154,7 @@ export function isQuery(sql: string): boolean {
   return QUERY.test(sql.slice(0, READ_CHARS_MAX))
 }
 
-/** A copy of everything that is stored, as of one moment. */
+/** A copy of everything stored, as of one moment. */
 export interface Backup {
   /** The name of its folder, made from the time, so that names sort by age. */
   readonly name: string
@@ -163,7 +163,7 @@ export interface Backup {
   readonly createdAt: string
   /** False where secrets cannot be read after a restore, as the key files were left out. */
   readonly hasKeys: boolean
-  /** Rows that were copied. */
+  /** Copied rows. */
   readonly rowCount: number
 }
 

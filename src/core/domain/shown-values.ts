@@ -199,7 +199,7 @@ function listConverter(item: ValueConverter): ValueConverter {
   }
 }
 
-/** An object, or a list where the fields have no names. */
+/** An object, or a list if the fields have no names. */
 function structConverter(
   type: DuckDBStructType,
   inner: (type: DuckDBType) => ValueConverter,

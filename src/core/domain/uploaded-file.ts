@@ -1,59 +1,30 @@
 import { AppError } from '../errors.ts'
 import { nameKey } from './identifier.ts'
 
-/** The content of each format: rows, or texts. */
-const FORMAT_CONTENT = {
-  csv: 'rows',
-  json: 'rows',
-  jsonl: 'rows',
-  parquet: 'rows',
-  xlsx: 'rows',
-  ods: 'rows',
-  /** A ZIP of other files, each stored separately. */
-  zip: 'files',
-  /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
-  table: 'rows',
-  pdf: 'text',
-  docx: 'text',
-  pptx: 'text',
-  odt: 'text',
-  odp: 'text',
-  rtf: 'text',
-  epub: 'text',
-  html: 'text',
-  markdown: 'text',
-  asciidoc: 'text',
-  rst: 'text',
-  org: 'text',
-  latex: 'text',
-  eml: 'text',
-  mbox: 'text',
-  ipynb: 'text',
-  code: 'text',
-  subtitles: 'text',
-  image: 'text',
-  xml: 'text',
-  text: 'text',
-} as const
+const ROW_FORMATS = ['csv', 'json', 'jsonl', 'parquet', 'xlsx', 'ods'] as const
+/** Formats that hold texts: one, or one for each message. */
+const DOCUMENT_FORMATS = [
+  ...(['pdf', 'docx', 'pptx', 'odt', 'odp', 'rtf', 'epub', 'html', 'markdown'] as const),
+  ...(['asciidoc', 'rst', 'org', 'latex', 'eml', 'mbox', 'ipynb', 'code', 'subtitles'] as const),
+  ...(['image', 'xml', 'text'] as const),
+] as const
 
-export type FileFormat = keyof typeof FORMAT_CONTENT
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number]
+
+/**
+ * `zip`: a ZIP of other files, each stored separately. `table`: made by `CREATE TABLE files.<name> AS …`, not uploaded.
+ */
+export type FileFormat = (typeof ROW_FORMATS)[number] | 'zip' | 'table' | DocumentFormat
 
 /** The formats that a sender may name. */
-export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => {
-  return name !== 'table' && name !== 'zip'
-})
+export const FORMAT_NAMES: readonly FileFormat[] = [...ROW_FORMATS, ...DOCUMENT_FORMATS]
 
 export function isFileFormat(name: string): name is FileFormat {
-  return Object.hasOwn(FORMAT_CONTENT, name)
+  return name === 'zip' || name === 'table' || FORMAT_NAMES.some((known) => known === name)
 }
 
-/** Formats that hold texts: one, or one for each message. */
-export type DocumentFormat = {
-  [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never
-}[FileFormat]
-
 export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
-  return FORMAT_CONTENT[format] === 'text'
+  return DOCUMENT_FORMATS.some((known) => known === format)
 }
 
 /** The detected format, as `GET /api/files/{name}` shows it, with known facts only. */
@@ -73,12 +44,12 @@ export interface Recognized {
     readonly images: number
     /** null: the provider did not say. */
     readonly tokens: number | null
-    /** By the prices of the settings; null: they have none for the model. */
+    /** By the price table; null: no price for the model. */
     readonly cost: number | null
   }
 }
 
-/** A file that was sent, by `PUT /api/files/{name}`: its rows, or its texts as rows, are `files.<name>` in SQL. */
+/** An uploaded file: its rows, or its texts as rows, are `files.<name>` in SQL. */
 export interface UploadedFile {
   readonly id: number
   readonly name: string
@@ -93,13 +64,13 @@ export interface UploadedFile {
   readonly sheets: readonly FileSheet[]
   readonly createdAt: string
   readonly recognized: Recognized
-  /** What could not be read or is not as it was sent. */
+  /** What could not be read or was changed. */
   readonly warnings: readonly string[]
-  /** That came with it. */
+  /** Sent with it. */
   readonly contentType: string | null
-  /** Where it was fetched from. */
+  /** The address it was fetched from. */
   readonly sourceUrl: string | null
-  /** The key of the original bytes; null: not kept, or a statement made it. */
+  /** Key of the original bytes; null: not kept, or created by a statement. */
   readonly contentKey: string | null
 }
 
@@ -138,7 +109,7 @@ export function tablesOfFile(file: UploadedFile): readonly FileTable[] {
 }
 
 /**
- * The file a name refers to: one of exactly this name, else the one file that has it without its ending, or the one sheet.
+ * The file a name refers to: an exact match, else the only file or sheet that matches without its ending.
  * @throws AppError `file_ambiguous` that lists them
  */
 export function fileTableNamed(
@@ -186,7 +157,7 @@ export function fileKey(name: string): string {
   return nameKey(name.normalize('NFC'))
 }
 
-/** Has a letter in it: the name `Report 2.5` has none. */
+/** Must contain a letter: the name `Report 2.5` has no ending. */
 const ENDING = /^(.*[^.])\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,10}$/is
 const COMPRESSED = /\.(gz|zst|bz2|xz)$/i
 

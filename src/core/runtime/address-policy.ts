@@ -7,7 +7,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Which addresses may be connected to: public ones, and those that the operator names. */
 export interface AddressPolicy {
-  /** The setting that can name others, for messages. */
+  /** The setting that allows more, for messages. */
   readonly setting: string
   /** Private addresses too. */
   readonly isOpen: boolean
@@ -17,10 +17,10 @@ export interface AddressPolicy {
 
 const ADDRESS_BITS = { ipv4: 32, ipv6: 128 } as const
 
-/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
+/** @throws AppError `invalid_request` for an entry that is not a host, address or CIDR block */
 export function addressPolicy(given: {
   readonly setting: string
-  /** Hosts, addresses and CIDR blocks that may be connected to although they are not public. */
+  /** Hosts, addresses and CIDR blocks that are allowed though not public. */
   readonly entries: readonly string[]
   readonly isOpen?: boolean
 }): AddressPolicy {
@@ -56,7 +56,7 @@ export function isTrustedHost(host: string, policy: AddressPolicy): boolean {
 }
 
 /**
- * Every address that a host has must be allowed: which one a connection takes is chance.
+ * All addresses of a host must be allowed, because a connection may take any of them.
  * @throws AppError `address_refused`
  */
 export function requireAllowed(
@@ -94,8 +94,8 @@ function isPublic(address: Address): boolean {
 const IPV6_CLIENT_BITS = 64
 
 /**
- * The client behind an address: an IPv4 address counts as itself, an IPv6 address as its /64, from which one machine has as
- * many addresses as it likes. Anything else stays as it is.
+ * The client behind an address: an IPv4 address itself, the /64 of an IPv6 address, in which one machine can have any
+ * number. Anything else is returned as it is.
  */
 export function clientBlock(address: string): string {
   if (!ipaddr.isValid(address)) return address
@@ -169,11 +169,11 @@ export async function checkedAddress(
   return address
 }
 
-/** A resolver that takes longer says nothing when an address is named; the connection asks again. */
+/** Limit for resolving when an address is named; the connection resolves it again. */
 const RESOLVE_MS = 3_000
 
 /**
- * Checks an address before it is stored. One that does not resolve passes.
+ * Checks an address before storing it. One that does not resolve passes.
  * @throws AppError `address_refused`
  */
 export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
@@ -185,7 +185,7 @@ export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
   }
 }
 
-/** A resolver takes no signal: it is abandoned when time is up. */
+/** A resolver takes no signal, so it is abandoned at the timeout. */
 async function addressesOf(
   url: URL,
   network: Network,

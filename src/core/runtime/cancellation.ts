@@ -1,4 +1,4 @@
-/** Ending work: by its caller, its deadline, or by no longer waiting. No listener or timer is left behind. */
+/** Ending work: by its caller, by its deadline, or by no longer waiting. Leaves no listener or timer behind. */
 import { AppError } from '../errors.ts'
 
 export interface Deadline {
@@ -13,7 +13,7 @@ export interface Deadline {
 
 export interface DeadlineOptions {
   readonly timeoutMs: number
-  /** The first of them to abort ends the deadline, with its reason. */
+  /** The first to abort ends the deadline, with its reason. */
   readonly signals: readonly AbortSignal[]
   /** The error when the time is up. */
   readonly timeoutError: (timeoutMs: number) => AppError
@@ -32,7 +32,7 @@ export function setCaller(signal: AbortSignal, caller: string | undefined): void
   if (caller !== undefined) CALLERS.set(signal, caller)
 }
 
-/** undefined: the work is the server's own. */
+/** undefined: internal work of the server. */
 export function callerOf(signal: AbortSignal): string | undefined {
   return CALLERS.get(signal)
 }
@@ -44,14 +44,14 @@ export function setOrigin(signal: AbortSignal, origin: object | undefined): void
   if (origin !== undefined) ORIGINS.set(signal, origin)
 }
 
-/** undefined: the work is the server's own. */
+/** undefined: internal work of the server. */
 export function abortOrigin(signal: AbortSignal): object | undefined {
   return ORIGINS.get(signal)
 }
 
 const STATEMENTS = new WeakMap<AbortSignal, string>()
 
-/** Notes the caller's statement that a signal ends, as it was sent. */
+/** Records the caller's statement that a signal ends, as sent. */
 export function setStatement(signal: AbortSignal, sql: string): void {
   STATEMENTS.set(signal, sql)
 }
@@ -157,7 +157,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits until work is over, in any way. @param ms null: without a limit. @returns false: not within this time */
+/** Waits until work has settled. @param ms null: without a limit. @returns false: not within this time */
 export async function settlesWithin(work: Promise<unknown>, ms: number | null): Promise<boolean> {
   const settled = work.then(
     () => true,

@@ -3,17 +3,17 @@ import { onAbort } from './cancellation.ts'
 
 export interface FairPoolOptions<Worker> {
   readonly workersMax: number
-  /** Jobs that run and that wait. */
+  /** Running and waiting jobs. */
   readonly queueMax: number
   /** What one more hears when the queue is full. */
   readonly tooBusyMessage: string
   /** Makes a worker; it may start what it needs with its first job. */
   readonly make: () => Worker
-  /** Whether a worker could start at once: such are preferred. Unset: all are equal. */
+  /** Prefers workers that could start at once. Unset: all are equal. */
   readonly isReady?: (worker: Worker) => boolean
 }
 
-/** One job, and whose it is. Jobs of one key run one after the other; keys take turns. */
+/** One job and its owner's key. Jobs of one key run one after the other; keys take turns. */
 export interface PooledWork<Worker, Result> {
   readonly key: symbol
   readonly signal: AbortSignal
@@ -21,7 +21,7 @@ export interface PooledWork<Worker, Result> {
   work(worker: Worker, signal: AbortSignal): Promise<Result>
 }
 
-/** Workers that are shared fairly: each key has one at a time, and the keys that wait take turns. */
+/** Shares workers fairly: each key has one at a time, and waiting keys take turns. */
 export class FairPool<Worker> {
   readonly #options: FairPoolOptions<Worker>
   readonly #idle: Worker[] = []
@@ -55,7 +55,7 @@ export class FairPool<Worker> {
     }
   }
 
-  /** The worker that would get the next job if that came now; null: all are busy. */
+  /** The worker the next job would get now; null: all are busy. */
   next(): Worker | null {
     const index = this.#nextIndex()
     if (index !== -1) return this.#idle[index] ?? null
@@ -100,7 +100,7 @@ export class FairPool<Worker> {
     for (const [key, [next, ...others]] of this.#waiting) {
       if (this.#busy.size >= this.#options.workersMax) return
       if (next === undefined || this.#busy.has(key)) continue
-      // A key that has more to do goes to the end.
+      // A key with more to do goes to the end.
       this.#waiting.delete(key)
       if (others.length > 0) this.#waiting.set(key, others)
       const [worker = this.#options.make()] = this.#idle.splice(this.#nextIndex(), 1)
@@ -109,7 +109,7 @@ export class FairPool<Worker> {
     }
   }
 
-  /** The idle worker that was used last, those first that are ready. -1: there is none. */
+  /** The idle worker used last, ready ones first. -1: none. */
   #nextIndex(): number {
     const { isReady } = this.#options
     const ready = isReady === undefined ? -1 : this.#idle.findLastIndex(isReady)

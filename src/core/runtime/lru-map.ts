@@ -1,4 +1,4 @@
-/** Values by their keys, as many as there is room for: the one not used for the longest time goes first. */
+/** A map with limited room: the least recently used entry goes first. */
 export class LruMap<Key, Value> {
   readonly #values = new Map<Key, Value>()
   readonly #sizeMax: number
@@ -22,13 +22,13 @@ export class LruMap<Key, Value> {
   get(key: Key): Value | undefined {
     const value = this.#values.get(key)
     if (value === undefined) return undefined
-    // A Map keeps its keys in the order in which they were set.
+    // A Map keeps insertion order.
     this.#values.delete(key)
     this.#values.set(key, value)
     return value
   }
 
-  /** One that is larger than all may be together is not kept. */
+  /** An entry larger than the total limit is not kept. */
   set(key: Key, value: Value): void {
     this.delete(key)
     const size = this.#sizeOf(value, key)
@@ -41,7 +41,7 @@ export class LruMap<Key, Value> {
     }
   }
 
-  /** The one that was used last comes last. */
+  /** Most recently used last. */
   values(): IterableIterator<Value> {
     return this.#values.values()
   }

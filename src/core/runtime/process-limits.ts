@@ -20,8 +20,8 @@ export class MemoryCeiling {
   #isInReserve = false
 
   /**
-   * From now on the process gets this much more than it has. To be called once JavaScript has reserved its own space, in
-   * which it then grows without being counted.
+   * Lets the process take this much more memory. To be called once JavaScript has reserved its own space, in which it then
+   * grows without being counted.
    */
   set(moreBytes: number): void {
     const start = dataBytes()
@@ -30,7 +30,7 @@ export class MemoryCeiling {
     this.#limit = start + moreBytes
   }
 
-  /** The same for memory with a separate limit, before it is used; negative when it is returned. */
+  /** The same for memory with its own limit, before it is used; negative when returned. */
   raise(bytes: number): void {
     this.#raisedBytes += bytes
     const reserve = this.#isInReserve ? RESERVE_BYTES : 0
@@ -47,7 +47,7 @@ export class MemoryCeiling {
   }
 
   /**
-   * Opens the reserve if it is wanted and little is left below the ceiling, and closes it when there is enough again.
+   * Opens the reserve if it is needed and little is left below the ceiling, and closes it once there is enough again.
    * @returns whether the reserve is open
    */
   keepReserve(isWanted: boolean): boolean {
@@ -62,11 +62,11 @@ export class MemoryCeiling {
   }
 
   state(): {
-    /** Most of it is address space that JavaScript reserves when it starts. null: the system does not say. */
+    /** Mostly address space that JavaScript reserves at startup. null: unknown. */
     readonly data: number | null
     /** `data` when the ceiling was set. */
     readonly start: number | null
-    /** null: the system keeps no such limit. */
+    /** null: the system has no such limit. */
     readonly limit: number | null
   } {
     return { data: dataBytes(), start: this.#start, limit: this.#limit }
@@ -87,7 +87,7 @@ function limitData(bytes: number): boolean {
   return setSoftLimit(RLIMIT_DATA, BigInt(Math.floor(bytes)))
 }
 
-/** The process may raise it again. False: the system keeps no such limit. */
+/** The process may raise it again. False: the system has no such limit. */
 function setSoftLimit(resource: number, wanted: bigint): boolean {
   const limits = new BigUint64Array(2)
   if (LIBC === null || LIBC.getrlimit(resource, ptr(limits)) !== 0) return false
@@ -98,14 +98,14 @@ function setSoftLimit(resource: number, wanted: bigint): boolean {
 
 const RLIMIT_FSIZE = 1
 
-/** From now on no thread of this process can write to a file. False: the system does not promise that. */
+/** Prevents all threads of this process from writing to files. False: the system cannot guarantee it. */
 export function forbidFileWrites(): boolean {
   // Otherwise the first attempt would end the process.
   process.on('SIGXFSZ', () => {})
   return setSoftLimit(RLIMIT_FSIZE, 0n)
 }
 
-/** What Linux does for a process that asks. */
+/** Linux system calls. */
 const CALLS = {
   prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
   getrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
@@ -115,14 +115,14 @@ const CALLS = {
 const MUSL_NAMES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
 /** GNU's library or musl; null on other systems. */
-export const LIBC = process.platform === 'linux' ? opened() : null
+export const LIBC = process.platform === 'linux' ? openedLibrary() : null
 
-function opened() {
+function openedLibrary() {
   for (const name of ['libc.so.6', `libc.musl-${MUSL_NAMES[process.arch]}.so.1`]) {
     try {
       return dlopen(name, CALLS).symbols
     } catch {
-      // The other one, perhaps.
+      // Try the other one.
     }
   }
   return null

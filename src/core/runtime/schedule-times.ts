@@ -1,4 +1,4 @@
-/** When something is due that comes again: `every 15 minutes`, `2 hours`, `month`, or a cron expression. All times are UTC. */
+/** When a recurring schedule is due: `every 15 minutes`, `2 hours`, `month`, or a cron expression. All times are UTC. */
 
 import { Cron } from 'croner'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -29,8 +29,8 @@ const LAST_MS = Date.UTC(9999, 11, 31)
 type Period = { readonly ms: number } | { readonly months: number } | { readonly cron: Cron }
 
 /**
- * The first time after `afterMs`, in milliseconds since 1970; null: never. Periods are counted from `startMs`, which is the
- * first of them.
+ * The first time after `afterMs`, in milliseconds since 1970; null: never. Periods start at `startMs`, which counts as the
+ * first.
  * @throws Error for what `checkedSchedule` refuses
  */
 export function nextTime(schedule: string, startMs: number, afterMs: number): number | null {
@@ -50,7 +50,7 @@ export function checkedSchedule(
   given: {
     /** Between two runs. */
     readonly secondsMin: number
-    /** The error for a schedule that is invalid, never comes, or comes too often. */
+    /** Error code of a schedule that is invalid, never due, or due too often. */
     readonly code: ErrorCode
     /** What else to say of the shortest time, such as the name of its setting. */
     readonly hint?: string
@@ -77,7 +77,7 @@ export function checkedSchedule(
   )
 }
 
-/** null: it does not come. */
+/** null: never due. */
 function shortestGapMs(schedule: string): number | null {
   const period = periodOf(schedule)
   if ('ms' in period) return nextTime(schedule, 0, 0) === null || period.ms === 0 ? null : period.ms
@@ -109,7 +109,7 @@ function afterMonths(months: number, startMs: number, afterMs: number): number |
   const after = new Date(afterMs)
   const years = after.getUTCFullYear() - start.getUTCFullYear()
   const passed = years * 12 + after.getUTCMonth() - start.getUTCMonth()
-  // The first of these may be before, the second one is after.
+  // The first may be before, the second is after.
   const first = Math.max(1, Math.floor(passed / months))
   for (const count of [first, first + 1]) {
     const month = new Date(startMs)

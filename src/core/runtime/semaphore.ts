@@ -22,8 +22,7 @@ interface Waiting {
 }
 
 /**
- * A counting semaphore with a bounded queue: first come, first served, past those whose key has all the places that one
- * key may have.
+ * A counting semaphore with a bounded queue: first come, first served, except for keys that hold all their places.
  */
 export class Semaphore {
   readonly #options: SemaphoreOptions
@@ -37,7 +36,7 @@ export class Semaphore {
     this.#options = options
   }
 
-  /** Places that are taken. */
+  /** Places in use. */
   get taken(): number {
     return sumOf(this.#taken)
   }
@@ -52,8 +51,8 @@ export class Semaphore {
     key: Key = '',
     given: {
       /**
-       * Low priority: it enters only when no other caller is waiting, never queues, and takes at most half of all places and of
-       * those of its key, so that the next caller need not wait for it.
+       * Low priority: enters only if no one is waiting, never queues, and takes at most half of all places and of its key's,
+       * so that the next caller need not wait for it.
        */
       readonly isPatient?: boolean
     } = {},
@@ -68,7 +67,7 @@ export class Semaphore {
     const waiting: Waiting = { key, isPatient, enter: () => turn.resolve(this.#take(waiting)) }
     queue.add(waiting)
     const stopListening = onAbort(signal, () => {
-      // A caller that has entered holds a place, which only its release returns.
+      // A caller that has entered keeps its place until its release.
       if (queue.delete(waiting)) turn.reject(signal.reason)
     })
     try {

@@ -1,6 +1,6 @@
 import { callerOf, setCaller } from './cancellation.ts'
 
-/** Runs one piece of work after the other, in the order in which they came. A failed one does not stop the next. */
+/** Runs work one piece after the other, in order of arrival. A failure does not stop the next. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
   #pending = 0
@@ -21,13 +21,13 @@ export class SerialQueue {
     return turn
   }
 
-  /** Resolves when everything that was queued by now is over, however it ended. */
+  /** Resolves once everything queued so far has settled. */
   async idle(): Promise<void> {
     await this.#last
   }
 }
 
-/** Work that many want at once is done by the first of them, and left for the others to find. */
+/** Work that several callers want at once is done by the first and shared with the others. */
 export class SingleFlight {
   readonly #running = new Map<string, Promise<unknown>>()
 
@@ -36,7 +36,7 @@ export class SingleFlight {
     return this.#running.get(name)
   }
 
-  /** From now on others can wait for this work. */
+  /** Lets others wait for this work. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#running.set(name, promise)
@@ -50,8 +50,8 @@ export class SingleFlight {
 }
 
 /**
- * The results of `work` on each item, in the order of the items, with at most `concurrencyMax` at work at
- * once. The first failure stops the others and is thrown when all have ended.
+ * The results of `work` on each item, in item order, with at most `concurrencyMax` running at once. The first failure stops
+ * the others and is thrown when all have ended.
  */
 export async function mapConcurrent<Item, Result>(
   items: readonly Item[],
@@ -63,7 +63,7 @@ export async function mapConcurrent<Item, Result>(
   const stop = new AbortController()
   const signal = AbortSignal.any([bounds.signal, stop.signal])
   setCaller(signal, callerOf(bounds.signal))
-  // The lanes share one iterator: each takes the next free item.
+  // The lanes share one iterator: each takes the next item.
   const lane = async (): Promise<void> => {
     for (const [index, item] of remaining) {
       signal.throwIfAborted()
@@ -90,10 +90,10 @@ export function yieldToEventLoop(): Promise<void> {
   })
 }
 
-/** How long work keeps the main thread before it yields, unless its own reason says otherwise. */
+/** How long work may hold the main thread before it yields, unless it says otherwise. */
 export const SLICE_MS = 5
 
-/** The share of the main thread that long work takes before it yields. */
+/** Makes long work yield the main thread regularly. */
 export class TimeSlice {
   readonly #sliceMs: number
   #startedAt = performance.now()
@@ -106,7 +106,7 @@ export class TimeSlice {
     return performance.now() - this.#startedAt >= this.#sliceMs
   }
 
-  /** To be awaited between short pieces of work. @throws the signal's reason once that is aborted */
+  /** Await it between short pieces of work. @throws the signal's reason once aborted */
   async yieldIfSpent(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (!this.isSpent) return

@@ -14,9 +14,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes a token unless it takes too long to come.
-   * @param waitMsMax 0: only one that is there
-   * @returns how long until the token may be used; it is taken if that is at most `waitMsMax`
+   * Takes a token unless that would take too long.
+   * @param waitMsMax 0: only if one is available
+   * @returns how long until the token can be used; it is taken if that is at most `waitMsMax`
    */
   take(nowMs: number, waitMsMax: number): number {
     // A clock that was set back must not empty it.

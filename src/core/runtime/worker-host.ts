@@ -5,8 +5,8 @@ export interface WorkerHostOptions {
   readonly url: string
   readonly onMessage: (data: unknown) => void
   /**
-   * Called once when the thread has ended by itself, or failed; nothing comes after it. The cause may hold anything: it is
-   * for the log. The exit code is there where the thread ended without an error.
+   * Called once when the thread has ended by itself or failed; nothing follows. The cause may contain anything: it is for
+   * the log. The exit code is set if the thread ended without an error.
    */
   readonly onEnd: (cause: unknown, exitCode?: number) => void
 }
@@ -29,7 +29,7 @@ export class WorkerHost {
     this.#worker.on('exit', (code) => this.#end(`the thread ended with exit code ${code}`, code))
   }
 
-  /** A thread that has ended hears nothing more: start another one. */
+  /** A thread that has ended receives nothing more: start another one. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
@@ -45,7 +45,7 @@ export class WorkerHost {
     else this.#worker.unref()
   }
 
-  /** At once, even in the middle of its work; `onEnd` is not called. */
+  /** Ends it at once, even during its work, without calling `onEnd`. */
   async terminate(): Promise<void> {
     this.#hasEnded = true
     await this.#worker.terminate()

@@ -15,8 +15,8 @@ const REMEMBERED_WORDS_MAX = 25_000
 const REMEMBERED_CHARS_MAX = 64
 
 /**
- * Text → terms in one language. Other terms for the same text need a higher `TERM_RULES_VERSION`. It remembers words,
- * since stemming one takes ten microseconds.
+ * Text → terms in one language. Changing the terms of a text requires a higher `TERM_RULES_VERSION`. Caches words, because
+ * stemming one takes ten microseconds.
  */
 export class Analyzer {
   readonly language: Language
@@ -30,7 +30,7 @@ export class Analyzer {
   #textNumber = 0
   #generation = 0
 
-  /** @param of a searched text has fewer terms than the same text in a chunk, all of them among the chunk's */
+  /** @param of a query has fewer terms than the same text in a chunk, all among the chunk's */
   constructor(language: Language, of: FormsOf = 'chunk') {
     this.language = language
     this.#forms = new WordForms(language, of)
@@ -51,7 +51,7 @@ export class Analyzer {
     }
   }
 
-  /** The terms of some texts together: what `countTerms` gives, without a list of them. */
+  /** The combined terms of some texts: the result of `countTerms`, without a list. */
   count(texts: readonly string[]): TermCounts {
     const counted: KnownTerm[] = []
     this.#textNumber += 1
@@ -62,7 +62,7 @@ export class Analyzer {
         for (const word of words) termCount += this.#countWord(word, counted)
       }
     }
-    // A term that was forgotten in between exists twice.
+    // A term forgotten in between exists twice.
     return this.#generation === generation
       ? countsOf(counted, termCount, this.language)
       : mergedCounts(counted, termCount, this.language)
@@ -130,7 +130,7 @@ type WordTerms = KnownTerm | readonly KnownTerm[] | null
 class KnownTerm implements Term {
   readonly text: string
   readonly key: bigint
-  /** The text in which it was counted last, and how often it stood there. */
+  /** The text it was last counted in, and its count there. */
   textNumber = 0
   count = 0
 

@@ -1,8 +1,8 @@
 import { stopWordsOf, textToWords } from './words.ts'
 
 /**
- * Whether a text in Latin letters is in another language than English, by its small words: more of them are foreign than
- * English, or there are neither and two words have letters that English does not write.
+ * Whether a text in Latin letters is not English, judging by its small words: more are foreign than English, or there are
+ * none of either and two words have letters that English does not use.
  */
 export function isForeignToEnglish(text: string): boolean {
   const [words = []] = textToWords(text.slice(0, TEXT_CHARS), undefined)
@@ -17,9 +17,9 @@ export function isForeignToEnglish(text: string): boolean {
 const TEXT_CHARS = 4096
 
 /**
- * Articles, pronouns, question words and the like that no English text has, not even in names and abbreviations: `der`, `de`,
- * `des`, `mit` are not among them. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese, Romanian,
- * Spanish, Swedish, Turkish.
+ * Articles, pronouns, question words and the like that occur in no English text, even in names and abbreviations: `der`,
+ * `de`, `des`, `mit` are not included. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese,
+ * Romanian, Spanish, Swedish, Turkish.
  */
 const SMALL_WORDS = new Set(
   [

@@ -13,7 +13,7 @@ const LEAD_MIN = 1.15
 export function learnedLanguage(texts: readonly string[]): {
   /** null: too little, or none stands out. */
   readonly language: Language | null
-  /** Words in Latin letters that were looked at. */
+  /** Examined words in Latin letters. */
   readonly wordCount: number
 } {
   const counts = new Map<Language, number>()

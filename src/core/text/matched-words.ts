@@ -1,4 +1,4 @@
-/** Where the words of a searched text occur in another text, found as the keyword search finds them. */
+/** Finds the words of a query in another text by the rules of keyword search. */
 import type { Language } from '../domain/language.ts'
 import { formsOf, localeOf } from './phrases.ts'
 import { joinedWords, joinedWordsOf } from './words.ts'
@@ -20,8 +20,7 @@ const COMPACT =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /**
- * A reader of one searched text, for many texts: the ranges of the words that it shares with each, in order, apart from
- * each other.
+ * Finds, in many texts, the ranges of words they share with one query, in order and without overlaps.
  */
 export function matchedWords(
   searched: string,
@@ -74,7 +73,7 @@ function rangesIn(
   return found.map((part) => [start + part.index, start + part.index + part[0].length])
 }
 
-/** Matching pairs of characters, joined where they touch. */
+/** Matching pairs of characters, joined if they touch. */
 function compactRanges(
   run: string,
   start: number,

@@ -1,4 +1,4 @@
-/** SQL of other databases, cut into tokens by a table of what their dialects differ in. */
+/** Splits SQL of other databases into tokens, by a table of how their dialects differ. */
 import { AppError } from '../errors.ts'
 
 export interface NativeDialect {
@@ -41,7 +41,7 @@ export interface NativeToken {
   readonly end: number
 }
 
-/** By the name of the engine. */
+/** By engine name. */
 export const NATIVE_DIALECTS = {
   postgres: POSTGRES_DIALECT,
   mysql: MYSQL_DIALECT,
@@ -49,7 +49,7 @@ export const NATIVE_DIALECTS = {
   duckdb: DUCKDB_DIALECT,
 } as const
 
-/** @throws AppError `sql_syntax` for a quote or a comment that is not closed, `sql_forbidden` for what could hide one */
+/** @throws AppError `sql_syntax` for an unclosed quote or comment, `sql_forbidden` for what could hide one */
 export function* nativeTokens(
   sql: string,
   dialect: NativeDialect,
@@ -84,7 +84,7 @@ function skipped(sql: string, at: number, dialect: NativeDialect): number {
   if (space !== null) return at + space.length
   const isLine = sql.startsWith('--', at) || (dialect.hasBackslashes && sql[at] === '#')
   if (isLine) {
-    // MySQL: `--1` is a number. What follows is read as what it may be, too.
+    // MySQL: `--1` is a number. What follows is also read as what it may be.
     if (dialect.hasBackslashes && sql[at] === '-' && /\S/.test(sql[at + 2] ?? ' ')) return at
     const end = sql.slice(at).search(/[\n\r]/)
     return end === -1 ? sql.length : at + end

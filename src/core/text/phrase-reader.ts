@@ -3,7 +3,7 @@ import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
 import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
-/** For each language: a missing one is built. */
+/** Per language; a missing one is built. */
 const KNOWN_WORDS_MAX = 25_000
 const KNOWN_CHARS_MAX = 32
 
@@ -37,7 +37,7 @@ export class PhraseReader {
     this.#firstLetters = language === 'english' ? new Set(letters) : null
   }
 
-  /** Part by part, since a text may be long: yields after each, and ends with the outcome as soon as it is known. */
+  /** Piece by piece, because a text may be long: yields after each, and ends as soon as the outcome is known. */
   *read(text: string): Generator<undefined, boolean> {
     const { literal } = this.#phrase
     const locale = localeOf(this.#language)
@@ -57,7 +57,7 @@ export class PhraseReader {
 
   /**
    * @param places the lengths of the phrase's beginnings that end right before the word
-   * @returns the same after it; null: the phrase ends in it
+   * @returns the places after it; null: the phrase ends in it
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {
     const pieces = this.#piecesOf(word)
@@ -69,7 +69,7 @@ export class PhraseReader {
     reached[count]?.clear()
     for (const place of places) reached[0]?.add(place)
     const { ways } = this.#phrase
-    // From the first place on: what leads to a place is known before it is left.
+    // In order of place: everything that leads to a place is known before it is left.
     for (const { at, length, form } of steps.toSorted((one, other) => one.at - other.at)) {
       if (!this.#wanted.has(form)) continue
       for (const place of reached[at] ?? NO_PLACES) {
@@ -82,7 +82,7 @@ export class PhraseReader {
     return [...(reached[count] ?? NO_PLACES)]
   }
 
-  /** null: nothing of the phrase is in it. */
+  /** null: it contains nothing of the phrase. */
   #piecesOf(word: string): WordPieces | null {
     const known = this.#words.get(word)
     if (known !== undefined) return known
@@ -102,7 +102,7 @@ export class PhraseReader {
 const NO_PLACES: readonly number[] = []
 const NO_PIECES: WordPieces = { count: 0, steps: [], needed: [], whole: null }
 
-/** Whether the phrase is in the text at once: what takes longer reads it with a `PhraseReader`. */
+/** Whether the text contains the phrase, computed at once: for long texts use a `PhraseReader`. */
 export function holdsPhrase(text: string, phrase: Phrase, language: Language): boolean {
   const reading = new PhraseReader(phrase, language).read(text)
   for (;;) {
@@ -111,7 +111,7 @@ export function holdsPhrase(text: string, phrase: Phrase, language: Language): b
   }
 }
 
-/** As separate words: the same letters within other words may not be the phrase. */
+/** As separate words: the same letters inside other words may not be the phrase. */
 function holdsLiteral(text: string, literal: string): boolean {
   const at = text.indexOf(literal)
   if (at === -1) return false

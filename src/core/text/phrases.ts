@@ -6,20 +6,20 @@ import { joinedWordsOf, normalText, weightOf } from './words.ts'
 
 const PHRASES_MAX = 16
 
-/** Pieces of a phrase that are compared: what comes after them makes no difference. */
+/** Compared pieces of a phrase; later ones make no difference. */
 const PIECES_MAX = 64
 
 /** The quoted parts of a searched text. */
 export interface Phrase {
-  /** Without the quotes. */
+  /** Without quotes. */
   readonly text: string
-  /** In the form in which texts are compared; null: the phrase is longer than what is compared. */
+  /** Normalised for comparing; null: the phrase is too long to compare. */
   readonly literal: string | null
-  /** A chunk that holds the phrase has the terms of each group. */
+  /** Every chunk with the phrase has a term of each group. */
   readonly needed: readonly TermGroup[]
-  /** The terms that a search for the phrase has: chunks with more of them are looked at first. */
+  /** Terms of a search for the phrase: chunks with more of them are examined first. */
   readonly terms: readonly bigint[]
-  /** Its pieces: from each, where a form leads to. The last is the end. */
+  /** For each of its pieces, where each form leads. The last is the end. */
   readonly ways: readonly ReadonlyMap<string, readonly number[]>[]
 }
 
@@ -126,7 +126,7 @@ export function localeOf(language: Language): string | undefined {
   return language === 'turkish' ? 'tr' : undefined
 }
 
-/** Distinct terms of one searched text: what comes after them adds time and no sense. */
+/** Distinct terms of a query; more of them cost time and add nothing. */
 const QUERY_TERMS_MAX = 256
 
 /** A searched text's distinct terms, and how much each counts: by its number of occurrences, as far as the

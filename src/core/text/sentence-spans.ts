@@ -6,7 +6,7 @@ export interface Span {
 
 /** The end of a sentence with the quotes and brackets that close it, and what must follow it. */
 const SENTENCE_END = /(?<![.!?…])[.!?…]+["'”’»)\]*_]*(?=\s+[^\s\p{Ll}])|[。！？｡][」』”’）]*/gu
-/** A full stop after one of these, or after one letter, ends no sentence. */
+/** A full stop after one of these or after a single letter does not end a sentence. */
 const ABBREVIATION = new RegExp(
   `(?:^|[\\s(])(?:\\p{L}|${[
     'e\\.g|i\\.e|etc|cf|vs|al|approx|no|nr|fig|eq|vol',
@@ -15,7 +15,7 @@ const ABBREVIATION = new RegExp(
   'iu',
 )
 
-/** The sentences of running text that may break its lines anywhere, without the white space around them. */
+/** The sentences of running text, whose lines may break anywhere, without surrounding white space. */
 export function sentenceSpans(text: string, span: Span): readonly Span[] {
   const part = text.slice(span.start, span.end)
   const spans: Span[] = []
@@ -34,7 +34,7 @@ export function sentenceSpans(text: string, span: Span): readonly Span[] {
   return spans
 }
 
-/** Without white space at its ends. */
+/** Without leading and trailing white space. */
 export function trimmedSpan(text: string, { start, end }: Span): Span {
   let [from, to] = [start, end]
   while (from < to && isSpace(text, from)) from += 1

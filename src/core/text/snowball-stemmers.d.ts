@@ -1,4 +1,4 @@
-/** The part that is used of snowball-stemmers 0.6.0, which brings no types. */
+/** The used part of snowball-stemmers 0.6.0, which has no types. */
 declare module 'snowball-stemmers' {
   interface Stemmer {
     stem(word: string): string

@@ -20,10 +20,10 @@ const JOINED_CHARS_MAX = 32
 /** The minimum length of a part if the query means the joined word too: more would count `boundary-layer` twice. */
 const SHORT_PART_CHARS = 2
 
-/** For a chunk, or a searched text, which has fewer forms: those of a chunk match all spellings. */
+/** For a chunk, or a query, which has fewer forms: those of a chunk match all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
-/** A form that covers this many pieces of a word, starting at one of them. */
+/** A form that covers this many pieces of a word from one of them on. */
 interface WordStep {
   readonly at: number
   readonly length: number
@@ -37,7 +37,7 @@ export interface WordPieces {
   readonly steps: readonly WordStep[]
   /** Forms that each chunk has which holds all pieces apart. */
   readonly needed: readonly string[]
-  /** The form of a chunk that contains them as one word only; null: the word does not exist. */
+  /** A form only of chunks that contain them as one word; null: the word does not exist. */
   readonly whole: string | null
 }
 
@@ -60,8 +60,8 @@ export class WordForms {
   }
 
   /**
-   * For each part of a hyphenated word, then for the word without hyphens, each followed by its start if such words have
-   * one; for a run in a script without spaces, for its characters together. Stop words have none.
+   * For each part of a hyphenated word, then for the word without hyphens, each followed by its start if it has one; for a
+   * run in a script without spaces, for its characters together. Stop words have none.
    */
   of(joined: string): readonly string[] {
     const forms: string[] = []
@@ -108,7 +108,7 @@ export class WordForms {
     if (whole !== null) this.#addForm(whole, forms)
   }
 
-  /** null: the parts are not also searched for as one word. */
+  /** null: do not also search for the parts as one word. */
   #joinedWordOf(parts: readonly string[]): string | null {
     if (parts.length === 1 || parts.length > JOINED_PARTS_MAX) return null
     const whole = parts.join('')
@@ -226,7 +226,10 @@ function cutWord(word: string): string {
 /** Articles and pronouns are written at the next word: `l'eau`. */
 const ELIDING: ReadonlySet<Language> = new Set<Language>(['french', 'italian', 'catalan'])
 
-/** Accents say how a letter sounds, and are often left out. Elsewhere such a letter is another one. */
+/**
+ * Languages in which accents only mark pronunciation and are often omitted. In others, an accented letter is a different
+ * letter.
+ */
 const ACCENTS_ASIDE: ReadonlySet<Language> = new Set<Language>([
   'catalan',
   'french',
@@ -278,7 +281,7 @@ function charactersOf(run: string): readonly string[] {
   return run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? []
 }
 
-/** The character and the one before it. */
+/** The character with the one before it. */
 function pairAt(characters: readonly string[], index: number): string {
   return clipped((characters[index - 1] ?? '') + (characters[index] ?? ''))
 }
@@ -295,9 +298,9 @@ function clipped(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }
 
-/** Spellings of one word that match each other: each function returns the common one. */
+/** Spellings of one word that should match: each function returns the common one. */
 
-/** `café` → `cafe`, `straße` → `strasse`: Latin letters only, since other scripts write vowels as marks. */
+/** `café` → `cafe`, `straße` → `strasse`: only Latin letters, because other scripts write vowels as marks. */
 export function withoutAccents(word: string): string {
   if (!/[\u00c0-\u024f]/.test(word)) return word
   const plain = word.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
@@ -330,14 +333,14 @@ function withPlainDigits(word: string): string {
   return word.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0
     if (code < 0x80) return digit
-    // Unicode's decimal digits come in runs of ten. Most begin at a multiple of 16, or at six after one.
+    // Unicode's decimal digits come in runs of ten. Most start at a multiple of 16, or six after one.
     let zero = code
     while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
     return String(code - zero)
   })
 }
 
-/** `ё` → `е`; Persian and Urdu letters that only look another way in Arabic; letters that are stretched. */
+/** `ё` → `е`; Persian and Urdu letters that only look different in Arabic; stretched letters. */
 function withPlainLetters(word: string): string {
   return word.replaceAll(/[ёیکۀەہ\u0640]/g, (letter) => OTHER_LETTERS[letter] ?? '')
 }

@@ -3,9 +3,9 @@ import { stemmer as hindiStem } from '@orama/stemmers/indian'
 import type { Language } from '../domain/language.ts'
 
 /**
- * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` is `tea`. Runs of letters, marks and digits
- * are words, and so is what hyphens and apostrophes join. Scripts without spaces come as runs. In pieces, since a text
- * may be a hundred million characters long.
+ * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` is `tea`. Runs of letters, marks and digits are
+ * words, also joined by hyphens and apostrophes. Scripts without spaces give runs. Works in pieces, because a text may have
+ * a hundred million characters.
  */
 export function* joinedWordsOf(
   text: string,
@@ -18,7 +18,7 @@ export function* joinedWordsOf(
   for (const piece of textPieces(text)) yield joinedWords(piece, locale)
 }
 
-/** The same of a text that is not long. */
+/** The same for a short text. */
 export function joinedWords(piece: string, locale: string | undefined): readonly string[] {
   return wordsOfNormal(normalText(piece, locale))
 }
@@ -36,8 +36,8 @@ export function wordsOfNormal(text: string): readonly string[] {
 }
 
 /**
- * The words of a text in pieces: what hyphens join comes apart, and where a script writes no spaces, the dictionary of
- * Unicode's segmentation (UAX 29) finds them.
+ * The words of a text in pieces: hyphenated words are split, and in scripts without spaces Unicode's segmentation (UAX 29)
+ * finds words by dictionary.
  */
 export function* textToWords(
   text: string,
@@ -48,12 +48,12 @@ export function* textToWords(
   }
 }
 
-/** All words of a text that is not long; see `textToWords`. */
+/** All words of a short text; see `textToWords`. */
 export function words(text: string): readonly string[] {
   return [...textToWords(text, undefined)].flat()
 }
 
-/** Soft hyphens and joiners, which only say how a word is drawn. */
+/** Soft hyphens and joiners, which only affect how a word is drawn. */
 const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/
 const INVISIBLES = /\u00ad|\u200c|\u200d|\u2060/g
 
@@ -71,7 +71,7 @@ export function hyphenatedParts(joined: string): readonly string[] {
 export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/** The words of a run in a script without spaces; any other word as it is. */
+/** The words of a run in a script without spaces; any other word unchanged. */
 export function segmentsOf(word: string): readonly string[] {
   if (!UNSPACED.test(word)) return [word]
   const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
@@ -92,7 +92,7 @@ export function* textPieces(text: string): Generator<string> {
   yield text.slice(start)
 }
 
-/** How far back white space is searched. */
+/** How far back to look for white space. */
 const CUT_CHARS = 1024
 
 function cutBefore(text: string, end: number, start: number): number {
@@ -111,15 +111,15 @@ export function isMostlyLatin(text: string): boolean {
 }
 
 /**
- * The version of the term rules: raise it with every change of the stop words below, of a rule in this folder, of the
- * stemmers, or of Unicode data where it matters. An index with another version is rebuilt; otherwise it would keep the old
- * terms and no longer find its content.
+ * Version of the term rules: raise it with every change of the stop words below, of a rule in this folder, of the stemmers,
+ * or of relevant Unicode data. An index with another version is rebuilt; otherwise it would keep the old terms and no longer
+ * find its content.
  */
 export const TERM_RULES_VERSION = 3
 
 /**
- * Words that are in nearly every English text and tell nothing about it: without them there are two fifths fewer postings.
- * In the other languages their weight in BM25, near zero, does the same.
+ * Words in nearly every English text: without them there are two fifths fewer postings. In other languages their BM25
+ * weight, near zero, does the same.
  */
 const ENGLISH = new Set(
   `a am an and any are as at be been being but by can could did do does doing done for from had has have having he her
@@ -139,7 +139,7 @@ export function stopWordsOf(language: Language): ReadonlySet<string> {
  * `Restauration`, `schloss` and `schlossen`), and compounds with their first word.
  */
 
-/** For a stem: a shorter one is its own start. */
+/** A shorter stem is its own start. */
 const STEM_LETTERS_MIN = 5
 const START_LETTERS = 4
 /** No word has it. */
@@ -149,13 +149,13 @@ const START_MARK = '^'
 const CASED_LETTERS =
   /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Arabic}]+$/u
 
-/** null: the stem is short, or not of letters alone. */
+/** null: the stem is short, or not only letters. */
 export function stemStart(stem: string): string | null {
   if (stem.length < STEM_LETTERS_MIN || !CASED_LETTERS.test(stem)) return null
   return START_MARK + stem.slice(0, START_LETTERS)
 }
 
-/** How much a term of a searched text counts: an equal start says less than an equal stem. */
+/** Weight of a query term: an equal start counts less than an equal stem. */
 export function weightOf(term: string): number {
   return term.startsWith(START_MARK) ? 0.5 : 1
 }
@@ -163,7 +163,7 @@ export function weightOf(term: string): number {
 /** `running` → `run` */
 export type Stem = (word: string) => string
 
-/** Takes Latin words to their stems. Knowledge bases in other scripts have English words among theirs. */
+/** Stems Latin words. Knowledge bases in other scripts contain English words, too. */
 export function stemsOfLatin(language: Language): Stem {
   if (language === 'none') return (word) => word
   return snowball(hasOtherScript(language) ? 'english' : language)
@@ -181,7 +181,7 @@ const IN_OTHER_SCRIPTS: ReadonlySet<Language> = new Set<Language>([
   'tamil',
 ])
 
-/** The stem of a word by the script of its letters; a word of another script as it is. */
+/** The stem of a word by its script; a word of another script unchanged. */
 export function stemOf(word: string): string {
   for (const [script, stem] of SCRIPTS) if (script.test(word)) return stem(word)
   return word
@@ -201,7 +201,7 @@ function withoutMarks(word: string): string {
   return word.normalize('NFD').replaceAll(/\p{M}/gu, '')
 }
 
-/** Made when it is first called, which takes longer than a call. */
+/** Created on the first call, which takes longer. */
 function snowball(language: string): Stem {
   let stemmer: ReturnType<Snowball['newStemmer']> | undefined
   return (word) => {
@@ -212,7 +212,7 @@ function snowball(language: string): Stem {
 
 type Snowball = typeof import('snowball-stemmers')
 
-/** With the first word: its tables take a fiftieth of the time of a start, which has no words. */
+/** Loaded with the first word: its tables would take a fiftieth of startup, which needs no words. */
 function loadSnowball(): Snowball {
   return import.meta.require('snowball-stemmers')
 }

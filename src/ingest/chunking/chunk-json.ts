@@ -168,7 +168,7 @@ function isList(value: RowValue): value is readonly RowValue[] {
   return Array.isArray(value)
 }
 
-const TOKEN =
+const JSON_TOKEN =
   /\s*(?:([[\](){},:])|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(None|True|False))\s*/y
 
 const FIELD_NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
@@ -207,11 +207,11 @@ class LiteralReader {
       this.#token = ''
       return
     }
-    TOKEN.lastIndex = this.#at
-    const found = TOKEN.exec(this.#text)
+    JSON_TOKEN.lastIndex = this.#at
+    const found = JSON_TOKEN.exec(this.#text)
     if (found === null) throw new NoLiteral()
     this.#token = found.slice(1).find((part) => part !== undefined) ?? ''
-    this.#at = TOKEN.lastIndex
+    this.#at = JSON_TOKEN.lastIndex
   }
 
   #take(): string {

@@ -122,7 +122,7 @@ async function insertRead(
   const hash = await fileHash(file.path)
   const known = { file_path: file.name, file_hash: hash }
   const rows = isDocumentFormat(read.format)
-    ? documentRows({ kb, file, read }, known)
+    ? rowsOfFile({ kb, file, read }, known)
     : tableRows({ kb, file, read }, known, deps, signal)
   const isUnbounded = file.sizeBytes > LARGE_BYTES
   await storeRows({ kb, source: 'files', rows, isUnbounded, counts }, deps, signal)
@@ -147,7 +147,7 @@ async function fileHash(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-async function* documentRows({ kb, file, read }: FileToInsert, known: Row): AsyncGenerator<Row> {
+async function* rowsOfFile({ kb, file, read }: FileToInsert, known: Row): AsyncGenerator<Row> {
   const rule = columnMappingOf(kb)
   let count = 0
   for await (const document of read.documents) {

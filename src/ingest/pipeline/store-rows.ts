@@ -8,6 +8,7 @@ import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
+import { SERVER_FAILURES } from '../sources/file-rows.ts'
 import { rememberingEmbedder, VectorsAhead } from './embed-documents.ts'
 import {
   type Batch,
@@ -300,26 +301,10 @@ function tooManyChunks(): AppError {
 
 /** Failures that are not the fault of the rows keep their codes. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'invalid_select',
-  'statement_too_large',
-  'forbidden',
-  'crawl_failed',
-  'address_refused',
-  'file_changed',
-  'unknown_provider',
-  'provider_refused',
-  'provider_failed',
-  'dimension_mismatch',
-  'knowledge_base_not_found',
-  'invalid_knowledge_base',
-  'timeout',
-  'cancelled',
-  'too_busy',
-  'shutting_down',
-  'out_of_memory',
-  'storage_full',
-  'data_damaged',
-  'internal',
+  ...SERVER_FAILURES,
+  ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
+  ...(['unknown_provider', 'provider_refused', 'provider_failed', 'dimension_mismatch'] as const),
+  ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
 ])
 
 /** The same failure with the name of the source and what is stored in spite of it. A bug stays as it is. */

@@ -1,4 +1,4 @@
-/** Pictures of text, which a vision model writes down: scanned pages, and pictures in documents. */
+/** Pictures of text that a vision model transcribes: scanned pages, and pictures in documents. */
 import { readFile } from 'node:fs/promises'
 import type { TokenUsage } from '../../core/domain/agents/agent-run.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'

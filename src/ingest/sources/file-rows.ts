@@ -89,8 +89,8 @@ function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   return documentRow({ id: named || ownId, content, columns: row }, rule)
 }
 
-/** Failures that do not mean that the SELECT is invalid. */
-const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** Failures that are not the fault of a SELECT, or of rows. */
+export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'cancelled',
   'too_busy',
@@ -119,7 +119,7 @@ export async function* rowsOfQuery(
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
   } catch (error) {
     if (!(error instanceof AppError) || error === signal.reason) throw error
-    const code = KEPT_CODES.has(error.code) ? error.code : 'invalid_select'
+    const code = SERVER_FAILURES.has(error.code) ? error.code : 'invalid_select'
     const what = 'Needs to be a valid SELECT statement that returns data'
     const message = `Executing "query" failed. ${what}: ${error.message}`
     throw new AppError(code, message, { cause: error })

@@ -5,7 +5,7 @@ import { type FolderDeps, readFolder } from './folder-source.ts'
 import { CURSOR_ITEM, readQuery } from './query-source.ts'
 import { readSite, readSitemap } from './site-source.ts'
 import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
-import type { SyncReach, SyncTask } from './sync-sink.ts'
+import type { SyncReach } from './sync-sink.ts'
 import { readAddress, type WebDeps } from './web-source.ts'
 
 export type SourceDeps = SyncDeps & FolderDeps & WebDeps
@@ -45,7 +45,7 @@ export async function runSource(
   }
   const work = new SyncWork({ source, run, known, report }, deps, signal)
   const { projectName } = kb
-  const task = { source, known, projectName, mapping: columnMappingOf(kb), sink: sinkOf(work) }
+  const task = { source, known, projectName, mapping: columnMappingOf(kb), sink: work }
   try {
     const read = (): Promise<SyncReach> => {
       switch (source.kind) {
@@ -73,17 +73,5 @@ export async function runSource(
     return { run: work.run, error: null }
   } catch (error) {
     return { run: work.run, error }
-  }
-}
-
-/** Its methods go to readers one by one. */
-function sinkOf(work: SyncWork): SyncTask['sink'] {
-  return {
-    unchanged: (known, stamp) => work.unchanged(known, stamp),
-    content: (content) => work.content(content),
-    failed: (failure) => work.failed(failure),
-    leaveOut: (item, message) => work.leaveOut(item, message),
-    gone: (item) => work.gone(item),
-    count: (what) => work.count(what),
   }
 }

@@ -133,7 +133,8 @@ export class SyncWork implements SyncSink {
     this.#stamps.push({ ...none, ...known, stamp, failure: message })
   }
 
-  leaveOut(item: string, message: string): void {
+  /** Readers pass it on alone. */
+  readonly leaveOut = (item: string, message: string): void => {
     if (this.#errors.length >= ERRORS_MAX) return
     this.#errors.push({ item: item.slice(0, 1000), message: message.slice(0, 1000) })
   }

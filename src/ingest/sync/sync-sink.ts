@@ -21,7 +21,7 @@ export interface SyncSink {
   failed(failure: ItemFailure): void
   /** Something in an item, whose other parts are stored. */
   leaveOut(item: string, message: string): void
-  /** It is known not to be there any more. */
+  /** Known to be gone. */
   gone(item: string): void
   /** Read, or asked for. */
   count(what: { readonly bytes?: number; readonly pages?: number }): void

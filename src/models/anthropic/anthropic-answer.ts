@@ -7,7 +7,7 @@ import { CallsInTheMaking } from '../tool-arguments.ts'
 /** A server that sends more blocks in one answer than this is not taken at its word. */
 const BLOCKS_MAX = 256
 
-/** A thought, which must come back as it was, with its signature, while its tools run. */
+/** A thought, which must be returned unchanged, with its signature, while its tools run. */
 interface Thought {
   readonly index: unknown
   readonly block: Record<string, unknown>
@@ -88,7 +88,7 @@ export class AnthropicAnswer implements PartialAnswer {
         return said('text', member(block, 'text'))
       case 'thinking':
       case 'redacted_thinking':
-        // Their members are texts, as they came.
+        // Their fields are texts, unchanged.
         if (this.#thoughts.length < BLOCKS_MAX) {
           this.#thoughts.push({ index, block: { ...(block as Record<string, unknown>) } })
         }
@@ -125,7 +125,7 @@ export class AnthropicAnswer implements PartialAnswer {
     return [...said('reasoning', member(delta, 'thinking')), ...said('text', member(delta, 'text'))]
   }
 
-  /** `input_tokens` are those that no cache held: all that was sent is the sum. The last count of the output is whole. */
+  /** `input_tokens` counts uncached ones: the input is the sum. The last count of the output is complete. */
   #count(usage: unknown): void {
     const before = this.#usage
     const cachedTokens =

@@ -24,7 +24,7 @@ import { AnthropicAnswer } from './anthropic-answer.ts'
 
 const MESSAGES_PATH = '/v1/messages'
 
-/** Sent where a server wants no key: the client insists on one. */
+/** Sent if a server needs no key: the client insists on one. */
 const NO_KEY = 'none'
 
 /** Answers through Anthropic's messages API. */
@@ -80,8 +80,8 @@ function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
 }
 
 /**
- * The client sends its key as a bearer token (1.11); compatible servers want it in either header,
- * so those other than Anthropic's get both.
+ * The client sends its key as a bearer token (1.11); compatible servers expect either header, so all servers but Anthropic's
+ * get both.
  */
 function isPublic({ url }: Endpoint): boolean {
   return new URL(url).origin === ANTHROPIC_PUBLIC_URL
@@ -91,7 +91,7 @@ function messagesUrl({ endpoint }: ChatConfig): string {
   return `${anthropicBaseUrl(endpoint.url)}${MESSAGES_PATH}`
 }
 
-/** Never hands on what the client threw: that holds the answer's headers and body. */
+/** Never passes on what the client threw, which contains the answer's headers and body. */
 function chatFailure(error: unknown, config: ChatConfig): AppError {
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
@@ -118,18 +118,14 @@ function detailOf(error: unknown): string {
  */
 function anthropicBody(
   request: ChatRequest,
-  {
-    model,
-    tokensMax,
-    options,
-    refused,
-  }: {
+  given: {
     readonly model: string
     readonly tokensMax: number
     readonly options: Readonly<Record<string, unknown>>
     readonly refused: ReadonlySet<ModelFeature>
   },
 ): MessageCreateParams {
+  const { model, tokensMax, options, refused } = given
   const messages = withSystemFirst(request.messages)
   const words = messages.flatMap((message) => {
     return message.role === 'system' && message.content !== '' ? [message.content] : []
@@ -154,7 +150,7 @@ function tokenLimit(value: unknown): number | undefined {
 
 const CACHED = { cache_control: { type: 'ephemeral' as const } }
 
-/** A mark on the instruction covers the tools too, which come before it. */
+/** A mark on the instruction also covers the tools, which precede it. */
 function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams, 'system'> {
   if (text === '') return {}
   return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }
@@ -231,10 +227,10 @@ function contentBlocks(message: ChatMessage, tools: readonly ToolSpec[]): Conten
   }
 }
 
-/** Signed, as they came: the server refuses a call that comes back without them. */
+/** Signed and unchanged: the server refuses a call that is returned without them. */
 function thoughtsOf(message: Extract<ChatMessage, { role: 'assistant' }>): ContentBlockParam[] {
   const blocks = message.toolCalls[0]?.kept?.thinking
-  // Made of blocks of this server by `AnthropicAnswer`.
+  // Built from blocks of this server by `AnthropicAnswer`.
   return Array.isArray(blocks) ? (blocks as ContentBlockParam[]) : []
 }
 

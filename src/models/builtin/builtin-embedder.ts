@@ -43,7 +43,9 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
 /** [CLS] and [SEP] surround every text. */
 const FRAME_TOKENS = 2
 
-/** A job with more characters goes to the threads in parts of this many texts, so that none of them waits for another. */
+/**
+ * A job with more characters is split for the threads into parts of this many texts, so that none of them waits for another.
+ */
 const WHOLE_JOB_CHARS_MAX = 4096
 const TEXTS_PER_PART = 8
 /** One is embedded, and the next one waits. */
@@ -67,7 +69,7 @@ export class BuiltinEmbedder implements Embedder {
   }
 
   /**
-   * Vectors of length 1 with 384 dimensions; what comes after the tokens of `reach` does not count.
+   * Vectors of length 1 with 384 dimensions; text beyond the tokens of `reach` is ignored.
    * @throws AppError `provider_failed`, `too_busy`, `shutting_down`; the signal's reason
    */
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
@@ -125,7 +127,7 @@ export class BuiltinEmbedder implements Embedder {
   }
 }
 
-/** Jobs that may wait at once; one more is refused. */
+/** Most waiting jobs; another is refused. */
 const JOBS_MAX = 1000
 /** How long a stop waits for the text under way. */
 const STOP_MS = 2000
@@ -156,7 +158,7 @@ class EmbeddingWorker {
     this.#post({ kind: 'load', folder: options.modelFolder })
   }
 
-  /** A worker that has ended answers nothing any more: start another one. */
+  /** A worker that has ended answers nothing more: start another one. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
@@ -213,7 +215,7 @@ class EmbeddingWorker {
       this.#end(failed('could not be loaded: its files are missing or damaged', answer.reason))
       return
     }
-    // A job that was aborted is forgotten; its answer may still be on the way.
+    // An aborted job is forgotten; its answer may still arrive.
     const job = this.#pending.get(answer.id)
     if (job === undefined) return
     if (answer.kind === 'failed') job.reject(failed('failed', answer.reason))

@@ -25,7 +25,7 @@ export class EmbeddingLoop {
   readonly #thread: EmbeddingThread
   readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
   readonly #queue = new EmbeddingQueue()
-  /** Texts that are not cut into tokens yet. */
+  /** Texts not tokenized yet. */
   readonly #arrived = new Map<
     number,
     { readonly texts: readonly string[]; readonly isPart: boolean }
@@ -139,7 +139,7 @@ class MiniLm {
     const session = await InferenceSession.create(join(folder, 'model.onnx'), {
       executionProviders: ['cpu'],
       graphOptimizationLevel: 'all',
-      // There is a session for each core instead: threads of one wait for each other at every step.
+      // There is a session per core instead: threads of one wait for each other at every step.
       intraOpNumThreads: 1,
       interOpNumThreads: 1,
       logSeverityLevel: LOG_ERRORS_ONLY,
@@ -149,7 +149,7 @@ class MiniLm {
     return new MiniLm(session, new WordPiece(vocabulary))
   }
 
-  /** Token ids of a text, as `embed` wants them: those of each part that is read at once. */
+  /** Token ids of a text for `embed`, separately for each part read at once. */
   parts(text: string): readonly (readonly number[])[] {
     return this.#wordPiece.encodeInParts(text, MINI_LM_TOKENS_MAX, MINI_LM_TOKENS_AT_ONCE)
   }

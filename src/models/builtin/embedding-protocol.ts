@@ -1,6 +1,6 @@
 /** Requests from the main thread to the embedding worker. */
 export type EmbeddingRequest =
-  /** Comes first: the folder of the model's files. */
+  /** Sent first: the folder of the model's files. */
   | { readonly kind: 'load'; readonly folder: string }
   | {
       readonly kind: 'embed'
@@ -19,7 +19,7 @@ export type EmbeddingRequest =
 
 /** Answers of the worker. */
 export type EmbeddingAnswer =
-  /** The vectors of all texts one after the other: `vectors.length === texts × dimensions`. */
+  /** The vectors of all texts, concatenated: `vectors.length === texts × dimensions`. */
   | { readonly kind: 'vectors'; readonly id: number; readonly vectors: Float32Array }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
   /** The model could not be loaded; the worker ends. */

@@ -17,15 +17,7 @@ interface Job {
   readonly isSmall: boolean
 }
 
-/** The part of a text that is to be embedded now. */
-export interface EmbeddingTask {
-  readonly jobId: number
-  readonly tokens: readonly number[]
-  /** @returns all vectors of the job in the order of its texts, with the last one. */
-  complete(vector: Float32Array): readonly Float32Array[] | null
-}
-
-/** Which part of a text is embedded next: small jobs overtake large ones, jobs of one size take turns. */
+/** Chooses the part of a text to embed next: small jobs overtake large ones, jobs of one size take turns. */
 export class EmbeddingQueue {
   #jobs: Job[] = []
   #overtakes = 0
@@ -38,17 +30,22 @@ export class EmbeddingQueue {
     this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 
-  /** Drops the texts that are not embedded yet. */
+  /** Drops its remaining texts. */
   cancel(id: number): void {
     this.#jobs = this.#jobs.filter((job) => job.id !== id)
   }
 
-  next(): EmbeddingTask | null {
+  next(): {
+    readonly jobId: number
+    readonly tokens: readonly number[]
+    /** @returns all vectors of the job in the order of its texts, with the last one. */
+    complete(vector: Float32Array): readonly Float32Array[] | null
+  } | null {
     const job = this.#nextJob()
     const tokens = job?.sequences[job.vectors.length]
     if (job === undefined || tokens === undefined) return null
     this.cancel(job.id)
-    // To the end of the line, so that others have their turn; gone with its last text.
+    // To the end of the line, so that others have their turn; removed with its last text.
     if (job.vectors.length + 1 < job.sequences.length) this.#jobs.push(job)
     return {
       jobId: job.id,

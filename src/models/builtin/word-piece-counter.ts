@@ -96,7 +96,7 @@ function charKind(char: string): number {
   return /[!-/:-@[-`{-~]|\p{P}/u.test(char) || isIdeograph(char) ? KIND.single : KIND.word
 }
 
-/** Gives the counter of the built-in model. The first call reads its vocabulary, which takes some 15 ms. */
+/** Creates the counter of the built-in model. The first call reads its vocabulary, which takes some 15 ms. */
 export function builtinTokenCounter(): () => TokenCounter {
   const path = '../../../assets/all-MiniLM-L6-v2-int8/vocab.txt'
   const vocabulary = () => readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')

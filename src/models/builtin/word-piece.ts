@@ -130,7 +130,7 @@ function* markedWordsOf(text: string): Generator<string> {
 }
 
 /**
- * Characters normalised at once: the whole of a long text is never needed, `encode` stops early.
+ * Characters normalised at once: `encode` stops early, so the whole of a long text is never needed.
  */
 const STRETCH_CHARS = 4096
 

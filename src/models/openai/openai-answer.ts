@@ -30,14 +30,14 @@ export class OpenaiAnswer implements PartialAnswer {
 
   /** @param piece a chunk or a whole completion */
   add(piece: unknown): readonly SpokenDelta[] {
-    // Groq also sends its counts in a place of its own.
+    // Groq also sends its counts in a separate field.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
     this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
     const finish = member(choice, 'finish_reason')
     if (typeof finish === 'string') this.#finish = finish
-    // OpenRouter ends a stream this way when the server behind it fails.
+    // OpenRouter ends a stream this way if the server behind it fails.
     if (finish === 'error') throw new Error('the server ended its answer with an error')
     const calls = member(message, 'tool_calls')
     if (Array.isArray(calls)) for (const call of calls) this.#addCall(call)
@@ -109,7 +109,7 @@ export class OpenaiAnswer implements PartialAnswer {
   }
 }
 
-/** Nine letters and digits: Mistral's models take no other. */
+/** Nine letters and digits, as Mistral's models require. */
 function madeId(number: number): string {
   return `call${String(number).padStart(5, '0')}`
 }
@@ -119,9 +119,9 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
   tool_calls: 'tool_calls',
   function_call: 'tool_calls',
   length: 'length',
-  // Mistral, where the window is full.
+  // Mistral: the window is full.
   model_length: 'length',
-  // DeepSeek, where the service was interrupted.
+  // DeepSeek: the service was interrupted.
   insufficient_system_resource: 'length',
   content_filter: 'filter',
 }

@@ -52,7 +52,7 @@ export function openaiChat(config: ChatConfig): ChatModel {
   })
 }
 
-/** As the client hands on the error of a stream. */
+/** As the client passes on an error of a stream. */
 function answerErrorOf(answer: unknown): object {
   const error = member(answer, 'error')
   return typeof error === 'object' && error !== null ? error : { message: error }
@@ -95,7 +95,7 @@ function formatParam({ responseFormat }: ChatRequest) {
   return { response_format: { type: 'json_schema' as const, json_schema } }
 }
 
-/** OpenAI's reasoning models refuse `max_tokens`; most other servers know nothing else. */
+/** OpenAI's reasoning models refuse `max_tokens`; most other servers know only that. */
 function tokenLimit(
   options: Readonly<Record<string, unknown>>,
   { refused, isOpenai }: { readonly refused: Refused; readonly isOpenai: boolean },
@@ -166,7 +166,7 @@ function messageParam(
     return { type: 'function' as const, id: call.id, function: called, ...kept }
   })
   const content = message.content === '' ? null : message.content
-  // DeepSeek's thinking models refuse a call that comes back without its thought; others never sent one.
+  // DeepSeek's thinking models refuse a call returned without its thought; others never sent one.
   const thought = message.toolCalls[0]?.kept?.reasoning_content
   const isKept = thought !== undefined && !refused.has('reasoning_history')
   const kept = isKept ? { reasoning_content: thought } : {}

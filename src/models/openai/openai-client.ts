@@ -5,17 +5,18 @@ import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 
-export interface OpenaiClientLimits {
-  /** Until an answer starts. */
-  readonly timeoutMs: number
-  readonly answerBytesMax: number
-}
-
-/** Sent where a server wants no key: the client insists on one. */
+/** Sent if a server needs no key: the client insists on one. */
 const NO_KEY = 'none'
 
-/** A client that takes nothing from the environment, writes nothing to the log and tries once. */
-export function openaiClient(endpoint: Endpoint, limits: OpenaiClientLimits): OpenAI {
+/** A client that ignores the environment, logs nothing and tries once. */
+export function openaiClient(
+  endpoint: Endpoint,
+  limits: {
+    /** Until an answer starts. */
+    readonly timeoutMs: number
+    readonly answerBytesMax: number
+  },
+): OpenAI {
   return new OpenAI({
     baseURL: openaiBaseUrl(endpoint.url),
     apiKey: endpoint.apiKey ?? NO_KEY,

@@ -9,7 +9,7 @@ import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
 
 const TEXTS_PER_CALL_MAX = 256
-/** A token is a byte at least: a call stays below the 300 000 tokens that OpenAI takes at once. */
+/** A token has at least one byte: a call stays below the 300 000 tokens that OpenAI accepts at once. */
 const BYTES_PER_CALL_MAX = 262_144
 const CALLS_AT_ONCE_MAX = 4
 
@@ -19,7 +19,7 @@ export interface EmbedLimits extends CallLimits {
   readonly answerBytesMax: number
 }
 
-/** For vectors that are to be stored: patient with a busy server. */
+/** For vectors to be stored: patient with a busy server. */
 export const EMBED_LIMITS: EmbedLimits = {
   retriesMax: 4,
   delayMs: 500,

@@ -12,24 +12,23 @@ import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 
-export interface ChatModelOptions {
-  /** The built-in embedder, for the built-in model. */
-  readonly embed: Embedder['embed']
-  /** The time for all requests, including retries; unset: the usual time for each answer. */
-  readonly withinMs?: number
-  /** The known features of the model's server; unset: none yet. */
-  readonly features?: FeatureMemory
-}
-
 /**
- * The chat model that a reference names. Loads its provider's SDK and no other.
+ * The chat model of a reference. Loads only its provider's SDK.
  * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
  */
 export async function chatModelOf(
   ref: ModelRef,
   defaults: ChatDefaults,
-  { embed, withinMs, features }: ChatModelOptions,
+  given: {
+    /** The built-in embedder, for the built-in model. */
+    readonly embed: Embedder['embed']
+    /** Time for all requests, including retries; unset: the usual time for each answer. */
+    readonly withinMs?: number
+    /** The known features of the model's server; unset: none yet. */
+    readonly features?: FeatureMemory
+  },
 ): Promise<ChatModel> {
+  const { embed, withinMs, features } = given
   const guard = defaults.network && { policy: addressPolicy(defaults.network), network: internet }
   const limits = limitsWithin(withinMs)
   const api = apiOf(ref.provider)
@@ -50,7 +49,7 @@ export async function chatModelOf(
   return anthropicChat(config)
 }
 
-/** A question ends at its own time, however many turns it takes. */
+/** A question has its own deadline, however many turns it takes. */
 function limitsWithin(withinMs: number | undefined): ChatLimits {
   if (withinMs === undefined) return CHAT_LIMITS
   const endMs = performance.now() + withinMs

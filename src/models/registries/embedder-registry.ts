@@ -106,7 +106,7 @@ function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
   return { ...EMBED_LIMITS, totalMs, timeoutMs, retriesMax: PATIENT_RETRIES, waitMsMax: totalMs }
 }
 
-/** With pauses of a minute at most, they end by their time. */
+/** With pauses of at most a minute, they end by their deadline. */
 const PATIENT_RETRIES = 1000
 
 /** @param url without credentials and query */

@@ -25,7 +25,7 @@ export interface RerankerRegistryDeps {
   readonly nowMs: () => number
 }
 
-/** Rerankers that are kept for what they learned of their servers. */
+/** Rerankers kept for what they learned about their servers. */
 const RERANKERS_MAX = 64
 
 /**

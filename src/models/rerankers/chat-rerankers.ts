@@ -25,7 +25,7 @@ export class PointwiseReranker implements Reranker {
   readonly #judge: Judge
   readonly #options: RerankOptions
   readonly #forms: readonly CallForm[]
-  /** The form that the server was seen to answer; null: not known yet. */
+  /** The form the server has answered; null: unknown yet. */
   #knownForm: CallForm | null = null
 
   constructor(config: JudgeConfig) {
@@ -35,8 +35,8 @@ export class PointwiseReranker implements Reranker {
   }
 
   /**
-   * A passage that the model gives no judgment of (a refusal, an answer that cannot be read) has
-   * score 0: no single passage may stop the reranking. When more than half have none, it fails.
+   * A passage without a judgment (a refusal, an unreadable answer) has score 0, so that no single passage stops the
+   * reranking. If more than half have none, it fails.
    */
   async rerank(
     queryText: string,
@@ -57,7 +57,7 @@ export class PointwiseReranker implements Reranker {
     return scores.map((score) => score ?? 0)
   }
 
-  /** The first question goes alone until it is known what the server can do. */
+  /** The first question is sent alone until the server's abilities are known. */
   async #scoresOf(
     questions: readonly Question[],
     signal: AbortSignal,
@@ -81,8 +81,8 @@ export class PointwiseReranker implements Reranker {
   }
 
   /**
-   * Until a form is known, asks in a barer one where the fuller is refused. A single passage cannot
-   * change the form that is known: only an answer without probabilities, which is the server's.
+   * Until a form is known, falls back to a simpler one if the fuller is refused. A single passage cannot change the known
+   * form: only an answer without probabilities, which is the server's doing, can.
    */
   async #score(question: Question, signal: AbortSignal): Promise<number | null> {
     const known = this.#knownForm
@@ -144,7 +144,7 @@ const FORMS: Readonly<Record<RerankMethod, readonly CallForm[]>> = {
 
 /** Passages that a model orders in one call. */
 const WINDOW_SIZE = 20
-/** How far the window moves: half of it meets the better half of the one behind it. */
+/** How far the window moves: half of it meets the better half of the next. */
 const WINDOW_STEP = 10
 
 /**
@@ -172,7 +172,7 @@ export function listwiseReranker(config: JudgeConfig): Reranker {
 }
 
 /**
- * Indexes of the passages, the best first. A window whose answer names nothing stays as it was.
+ * Indexes of the passages, best first. A window whose answer names nothing keeps its order.
  * @throws AppError `provider_failed` when no answer named anything
  */
 async function rankedOrder(
@@ -228,7 +228,7 @@ const RANKED_LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
  * brackets, else all numbers as they come (`[2] > [1] > [3]`, one a line). Numbers that no passage
  * has, and those that came before, are nothing; passages that are not named keep their order behind
  * those that are.
- * @returns null where the answer names no passage
+ * @returns null if the answer names no passage
  */
 export function namedOrder(answer: string, count: number): readonly number[] | null {
   const lists = answer.match(RANKED_LIST) ?? []

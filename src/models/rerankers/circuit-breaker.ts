@@ -60,7 +60,7 @@ export class CircuitBreaker implements Reranker {
     throw new AppError(failure.code, message, { title: failure.title, cause: failure })
   }
 
-  /** @param before the pause that this call came after: one outage that several calls meet counts once */
+  /** @param before the pause this call came after: an outage met by several calls counts once */
   #noteFailure(failure: unknown, before: Pause | null): void {
     const isOfReranker =
       failure instanceof AppError &&

@@ -73,7 +73,7 @@ export class EndpointReranker implements Reranker {
     const isOver = () => late.aborted || signal.aborted
     try {
       const response = await this.#send(texts, AbortSignal.any([signal, late]))
-      // A failure says enough without a body that does not come, or not end.
+      // A failure says enough without a body that does not arrive or end.
       if (!response.ok) return this.#refused(response, await response.text().catch(() => ''))
       return this.#read(await response.text(), texts.passages.length)
     } catch (error) {

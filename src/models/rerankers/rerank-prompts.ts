@@ -9,7 +9,7 @@ export const RERANK_LIMITS = {
   queryCharsMax: 3000,
   /** More candidates than these are a mistake: each one may be a call. */
   passagesMax: 1000,
-  /** An answer of one call as it comes over the wire. */
+  /** Of one call's answer as sent over the network. */
   answerBytesMax: 8 * 1024 * 1024,
   /** A server that wants a longer pause before the next try has failed. */
   retryWaitMsMax: 10_000,
@@ -55,7 +55,7 @@ export function withRerankDeadline<T>(
   return withDeadline({ ...call, timeoutError }, work)
 }
 
-/** What a chat model has to judge. */
+/** What a chat model must judge. */
 export interface JudgePrompt {
   readonly system: string
   readonly user: string
@@ -64,7 +64,7 @@ export interface JudgePrompt {
 }
 
 /**
- * The texts come as JSON, whose quoting no passage can break out of, and the task is repeated after them, so that the last
+ * The texts are sent as JSON, whose quoting no passage can escape, and the task is repeated after them, so that the last
  * word is not the passage's.
  */
 export type PassageTask = keyof typeof PROMPTS.tasks
@@ -85,7 +85,7 @@ export function passagePrompt(
 const TOKENS_PER_PASSAGE = 4
 const TOKENS_PER_LIST = 32
 
-/** Asks for the order of passages, which are numbered from 1 as they come. */
+/** Asks for an order of passages, numbered from 1. */
 export function listPrompt(queryText: string, passages: readonly string[]): JudgePrompt {
   const numbered = passages.map((text, index) => ({ number: index + 1, text }))
   const data = JSON.stringify({ question: queryText, passages: numbered })

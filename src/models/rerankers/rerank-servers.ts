@@ -37,7 +37,7 @@ export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
     givesUnitScores: true,
     needsModelName: true,
     passagesPerCallMax: 500,
-    // By default the passages would come back too.
+    // By default the passages would be returned, too.
     body: (texts, modelName) => ({ ...documentsBody(texts, modelName), return_documents: false }),
   },
   vllm: {

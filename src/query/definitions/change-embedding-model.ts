@@ -18,15 +18,15 @@ import { INVALID_KNOWLEDGE_BASE, mergedFields, modelRefOf, refuseOptions } from 
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
-  /** For a model that could not be reached. */
+  /** Warnings, for example if the model could not be reached. */
   readonly warnings: readonly string[]
 }
 
 /**
- * What another embedding model, or another address or key of the same, means for a knowledge base. The model is called once
- * as a test. A different model takes over when its vectors are complete, or at once without chunks. Naming the current model
- * ends a running re-embedding.
- * @param vectorSize the length of the vectors, where the caller demands one
+ * Checks a change of the embedding model, or of its address or key. The model is called once as a test. A different model
+ * takes over when its vectors are complete, or at once if there are no chunks. Naming the current model ends a running
+ * re-embedding.
+ * @param vectorSize the vector length, if the caller demands one
  * @throws AppError `provider_refused`, `provider_failed` for one that cannot be reached and is needed, `unknown_provider`,
  * `invalid_knowledge_base`, `dimension_mismatch`
  */
@@ -62,7 +62,7 @@ export async function embeddingChangeOf(
   return { changes: { reembedding: { model, dimensions } }, warnings }
 }
 
-/** @param stored the model that is altered; null: there is none */
+/** @param stored the altered model; null: none */
 export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null): ModelRef {
   refuseOptions(fields, EMBEDDING_OPTIONS, INVALID_KNOWLEDGE_BASE)
   const own = stored === null ? fields : mergedFields(stored, fields)
@@ -109,7 +109,7 @@ export function shownReembedding(
   return { reembedding: { provider, model_name: modelName, ...counts, ...failed } }
 }
 
-/** Which of its models the fields are about: the one that they name, or that in force. */
+/** Which of its models the fields concern: the one they name, or the current one. */
 function namedModel(
   { embeddingModel, nextEmbeddingModel }: KnowledgeBase,
   sent: Fields,
@@ -125,7 +125,7 @@ function namedModel(
     : null
 }
 
-/** A length that was demanded of one model does not hold for another. */
+/** A length demanded for one model does not apply to another. */
 function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRef {
   if (sentName === undefined || sentName === model.modelName) return model
   const { dimensions: _, ...options } = model.options

@@ -70,7 +70,7 @@ export async function createAgent(
   return agent
 }
 
-/** The model that an agent of these fields would have; nothing is stored. @throws AppError as `createAgent` */
+/** The model that an agent with these fields would have; stores nothing. @throws AppError as `createAgent` */
 export async function modelToTry(sent: Fields, deps: CatalogDeps): Promise<ModelRef | null> {
   const changes = changesOf(checkedFields(sent), null, deps)
   await checkAddresses(changes, deps)
@@ -219,7 +219,7 @@ const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/i, 'gemini'],
 ]
 
-/** For fields without a provider. A model with an address is a server with OpenAI's API. */
+/** For fields without a provider: a model with an address is a server with OpenAI's API. */
 function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): string {
   const vendor = VENDORS.find(([names]) => typeof modelName === 'string' && names.test(modelName))
   if (baseUrl) return 'openai'
@@ -247,7 +247,7 @@ function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
   }
 }
 
-/** An agent's data as the contract shows it: the way back, without secrets. */
+/** An agent's data as the contract shows it, without secrets. */
 export function agentDataFields({ knowledgeBases, tables, mcp = [] }: AgentData): Fields {
   const servers = mcp.length === 0 ? {} : { mcp: mcp.map(shownMcpServer) }
   return { knowledge_bases: knowledgeBases, tables, ...servers }
@@ -283,7 +283,7 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 
-/** With what stays of the stored ones; a limit that is null is the server's again. Undefined: nothing changes. */
+/** Keeps stored ones; null resets a limit to the server's. undefined: nothing changes. */
 function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
   const mode = read.text('mode')
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
@@ -309,7 +309,7 @@ function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | un
   }
 }
 
-/** The parameters that are set, under the contract's names. */
+/** The parameters that are set, by the contract's names. */
 export function agentParamFields(params: AgentParams) {
   return definedFields({
     timeout: params.timeoutSeconds,

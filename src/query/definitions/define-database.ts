@@ -29,14 +29,14 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-/** For a connection that a client waits for. */
+/** For a connection while a client waits. */
 const CHECK_MS = 10_000
 /** For CREATE DATABASE, which stores the database even if this fails. */
 export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {
   readonly name: string
-  /** As it was written. */
+  /** As written. */
   readonly engine: string
   readonly parameters: Fields
 }
@@ -67,8 +67,8 @@ export function databaseDraft({ name, engine, parameters }: DatabaseDefinition):
 }
 
 /**
- * Parameters that are named change, null removes them, others stay. Another engine takes nothing over.
- * @param check of what it is going to be; what it throws stops the change
+ * Changes the given parameters, null removes one, others stay. A different engine starts with none.
+ * @param check sees the result first; throwing prevents the change
  * @throws AppError `unknown_engine`, `unknown_field`, `invalid_database`, `database_not_found`
  */
 export async function alterDatabase(
@@ -105,8 +105,8 @@ function databaseChanges(
 }
 
 /**
- * A stored secret goes only to its own server: a user who may alter a database need not know its password, and must not
- * learn it by naming another server.
+ * A stored secret goes only to its own server: a user may alter a database without knowing its password, and must not learn
+ * it by naming another server.
  */
 function refuseToSendSecretsElsewhere(
   { engine, parameters: stored }: DataSource,
@@ -157,7 +157,7 @@ export type DatabaseCheck =
   | { readonly success: true; readonly errorMessage: null }
   | { readonly success: false; readonly errorMessage: string }
 
-/** Connects and says what came of it. Only the caller's own leaving is thrown. */
+/** Connects and reports the result. Throws only if the caller leaves. */
 export async function checkDatabase(
   source: DataSource,
   deps: DatabaseDeps,
@@ -264,8 +264,8 @@ const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bo
 const INDEX_TYPES = 'hnsw, ivf, exact and auto'
 
 /**
- * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. With every index, results equal
- * those of the exact search, or nearly.
+ * Sets how a knowledge base's vectors are searched; without a type, Eider chooses. Every index gives the results of the
+ * exact search, or nearly.
  * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
  */
 export async function createVectorIndex(
@@ -273,11 +273,14 @@ export async function createVectorIndex(
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<void> {
-  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: vectorIndexOf(sent) })
+  const vectorIndex = vectorIndexOf(sent)
+  await deps.storages.index(kb, vectorIndex)
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex })
 }
 
-/** Eider chooses again. @throws AppError `knowledge_base_not_found` */
+/** Lets Eider choose again. @throws AppError `knowledge_base_not_found` */
 export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.storages.index(kb, null)
   await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
 }
 
@@ -346,9 +349,9 @@ export interface CatalogDeps {
   readonly reembeddings: Reembeddings
   /** Other databases that hold knowledge bases. */
   readonly storages: KnowledgeBaseStorages
-  /** Who defines things; unset: the server itself. */
+  /** The user or key that defines things; unset: the server itself. */
   readonly author?: Principal
-  /** Told of the model that an agent was given; null: the server's default. */
+  /** Called with the model of a created or changed agent; null: the server's default. */
   readonly agentHasModel?: (ref: ModelRef | null) => void
 }
 

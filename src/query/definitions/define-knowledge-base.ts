@@ -39,14 +39,14 @@ const DEFINING_FIELDS = [
   ...SEARCH_FIELDS,
 ] as const
 
-/** What `params` shows again. */
+/** Kept in `params`. */
 const KEPT_PARAMS = [
   'vector_size',
   // Name and metadata for clients of OpenAI's API.
   'vector_store',
 ] as const
 
-/** Settings of MindsDB that can only be false here: what to do instead. */
+/** MindsDB settings that can only be false here, with what to do instead. */
 const NEVER: Readonly<Record<string, string>> = {
   is_sparse: 'vectors are dense, and words are found by hybrid_search',
   kb_no_upsert: 'a row with a stored id always replaces that document',
@@ -82,7 +82,7 @@ export async function createKnowledgeBase(
   const own = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const { name: asName, storage } = own
   const isAttached = new FieldReader(own, INVALID_KNOWLEDGE_BASE).truth('attach') === true
-  const { place, ...stored } = storageOf(storage, String(asName), deps)
+  const { place, isCopied, ...stored } = storageOf(storage, String(asName), deps)
   const attached = isAttached
     ? await attachedFields(own, { name: String(asName), place }, deps)
     : null
@@ -127,11 +127,11 @@ export async function createKnowledgeBase(
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
-    // Where the model could not be tried, its first vectors must have that length.
+    // If the model could not be tried, its first vectors must have that length.
     dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
   checkAttachedSize(draft, attached)
-  return createStored(draft, { place, isAttached }, deps)
+  return createStored(draft, { place, isAttached, isCopied }, deps)
 }
 
 /** @throws AppError `dimension_mismatch` */
@@ -182,7 +182,7 @@ export type ChunkingDefinition = Pick<
 >
 
 /**
- * How a knowledge base with these fields would chunk; what is missing is as in the one that is given, or the default.
+ * How a knowledge base with these fields would chunk; missing fields come from the given one, or are defaults.
  * @throws AppError `invalid_knowledge_base`, `unknown_field`
  */
 export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
@@ -206,8 +206,8 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
 }
 
 /**
- * Changes the definition; stored chunks stay as they were cut. A search default that is null is set no more. Another embedding model takes over once it has embedded
- * them all, see `embeddingChangeOf`.
+ * Changes the definition; stored chunks stay. null removes a search default. A different embedding model takes over once it
+ * has embedded everything, see `embeddingChangeOf`.
  * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
  */
 export async function alterKnowledgeBase(
@@ -261,7 +261,7 @@ function staysAsItIs({ name, vectorDatabase }: KnowledgeBase, what: string): App
   return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }
 
-/** The params of before, without those that were about another model. */
+/** The previous params, without those about another model. */
 function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
   if (embedding === undefined) return params
   const { warnings: _, ...others } = params
@@ -272,7 +272,7 @@ function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | u
     : { ...remaining, warnings: embedding.warnings }
 }
 
-/** Without the search defaults that are sent as null: these are automatic again. */
+/** Without search defaults sent as null: these become automatic again. */
 function withoutReset(params: Fields, sent: Fields, fields: Fields): Fields {
   const isReset = (name: string) => (Object.hasOwn(fields, name) ? fields : sent)[name] === null
   const reset = new Set<string>(SEARCH_FIELDS.filter(isReset))

@@ -61,7 +61,7 @@ function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
 }
 
 /**
- * The changes in the fields; other parameters stay. An empty schedule removes it.
+ * The given changes; other parameters stay. An empty schedule removes it.
  * @throws AppError as `sourceDraft`
  */
 function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
@@ -132,7 +132,7 @@ function watchOf(read: FieldReader, kind: SourceKind): boolean | undefined {
   return isWatched
 }
 
-/** @param stored headers that are masked mean those */
+/** @param stored restores masked headers */
 function parametersOf(
   kind: SourceKind,
   fields: Fields,
@@ -242,7 +242,7 @@ function checkUrl(text: string, stored: Fields, fields: Fields): void {
     )
 }
 
-/** By its name or its id. @throws AppError `source_not_found` */
+/** By name or id. @throws AppError `source_not_found` */
 export function requireSource(
   kb: KnowledgeBase,
   nameOrId: string,
@@ -272,7 +272,7 @@ export function alterSource(
   return sources.change(source, sourceChanges(source, fields))
 }
 
-/** Makes the sources that are named and there are not, and changes those that there are. Others stay. */
+/** Creates the named sources, or changes existing ones. Others stay. */
 export async function declareSources(
   kb: KnowledgeBase,
   declared: readonly Fields[],

@@ -62,7 +62,7 @@ export async function createKey(
   })
 }
 
-/** The keys that the principal could have created; with a limit to some projects, only keys of those. */
+/** The keys the principal could have created; if limited to projects, only keys for those. */
 export function visibleKeys(principal: Principal, keys: AccessKeys): readonly AccessKey[] {
   return keys.list().filter(({ namespaces }) => isWithinPrincipal(namespaces, principal))
 }
@@ -177,10 +177,10 @@ export type ListedUser = Omit<User, 'createdAt' | 'updatedAt'> & {
 }
 
 const PASSWORD_CHARS_MIN = 8
-/** Hashing a longer one takes longer. */
+/** Longer ones take longer to hash. */
 const PASSWORD_CHARS_MAX = 1_024
 
-/** The user of the settings first. A principal limited to some projects sees no others. */
+/** The user of the settings first. A principal limited to projects sees no others. */
 export function visibleUsers(principal: Principal, deps: UserDeps): readonly ListedUser[] {
   const first: readonly ListedUser[] =
     deps.firstAdmin === undefined ? [] : [firstAdminOf(deps.firstAdmin)]

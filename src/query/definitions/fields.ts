@@ -1,6 +1,6 @@
 /**
- * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
- * options of a SQL statement. Both edges share the names and so share this.
+ * Reads the contract's fields (docs/contract.md) from what a client sent: the object in a REST body, or the options of a SQL
+ * statement. Both use the same names and share this.
  */
 import { MASK } from '../../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
@@ -9,10 +9,10 @@ import { isObject } from '../../core/json.ts'
 
 export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
 
-/** Field name of the contract → value as it was sent. */
+/** Field name of the contract → value as sent. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The fields that have a value: spread over others, they change nothing else. */
+/** The fields with a value, so that spreading them over others changes nothing else. */
 export function definedFields<T extends object>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -44,7 +44,7 @@ function kindOfValue(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
-/** Reads one field after the other; a field that is missing or null is `undefined`. */
+/** Reads fields one by one; a missing or null field is `undefined`. */
 export class FieldReader {
   readonly #fields: Fields
   readonly #code: ErrorCode
@@ -129,7 +129,7 @@ export class FieldReader {
     return value
   }
 
-  /** @throws AppError when a field that is set is not among the known ones */
+  /** @throws AppError if a field that is set is unknown */
   allowOnly(known: ReadonlySet<string>, message: (name: string) => string): void {
     for (const [name, value] of Object.entries(this.#fields)) {
       if (value !== null && value !== undefined && !known.has(name)) {
@@ -196,7 +196,7 @@ export function modelRefOf(
 }
 
 /**
- * A model takes nothing but its own fields and options that have an effect.
+ * A model accepts only its own fields and options that have an effect.
  * @param sent what a client wrote: options stored earlier stay
  * @throws AppError `unknown_field`
  */
@@ -245,7 +245,7 @@ function checkedUrl(text: string, code: ErrorCode): string {
 
 const SECRET_NAME = /key|secret|token|password|credential|authorization|connection|dsn/i
 
-/** A model reference as the contract shows it: the way back, with every secret masked, nested ones too. */
+/** A model reference as the contract shows it, with every secret masked, also nested ones. */
 export function maskedModelFields(ref: ModelRef) {
   return {
     provider: ref.provider,
@@ -257,7 +257,7 @@ export function maskedModelFields(ref: ModelRef) {
   }
 }
 
-/** The fields of a stored model, its secrets masked, with those that were sent on top. */
+/** The fields of a stored model, secrets masked, overridden by those sent. */
 export function mergedFields(stored: ModelRef, sent: Fields): Fields {
   return {
     provider: stored.provider,
@@ -269,7 +269,7 @@ export function mergedFields(stored: ModelRef, sent: Fields): Fields {
   }
 }
 
-/** The other options of a reference, with every secret masked. */
+/** The other options of a reference, secrets masked. */
 function maskedOptions(ref: ModelRef): Fields {
   return maskedFields(ref.options)
 }
@@ -283,7 +283,7 @@ function maskedFields(fields: Fields): Fields {
   return Object.fromEntries(entries)
 }
 
-/** Fields without masked values, at any depth, and without secrets that were not masked. */
+/** Fields without masked values at any depth, and without unmasked secrets. */
 export function withoutMasked(fields: Fields): Fields {
   const kept = Object.entries(maskedFields(fields)).flatMap(([name, value]) => {
     return value === MASK ? [] : [[name, withoutMaskedValue(value)] as const]

@@ -37,7 +37,7 @@ export const SEARCH_FIELDS = [
 ] as const
 
 /**
- * The fields that were sent, as `params` holds them.
+ * The sent fields, as `params` stores them.
  * @throws AppError `invalid_knowledge_base` for a value that searches could not use
  */
 export function searchParams(read: FieldReader): Fields {
@@ -73,7 +73,7 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   )
 }
 
-/** `false` and `{}` mean: no reranking. The reranker is created, which checks its settings, but not called. */
+/** `false` and `{}` mean no reranking. Creates the reranker, which checks its settings, but does not call it. */
 export async function rerankingModelOf(
   sent: unknown,
   stored: ModelRef | null,
@@ -113,7 +113,7 @@ export function vectorSize(read: FieldReader): number | undefined {
   return read.integer('vector_size', { min: 1, max: 65_536 })
 }
 
-/** The columns that were sent. */
+/** The sent columns. */
 export function columnFields(
   read: FieldReader,
 ): Partial<
@@ -191,7 +191,7 @@ function idColumn(read: FieldReader): string | undefined {
 
 /** The definition of a knowledge base in a file, and back. */
 
-/** As JSON. No secret is in it. */
+/** As JSON, without secrets. */
 export function exportDefinition(
   kb: Omit<KnowledgeBaseDraft, 'projectId' | 'vectorDatabase' | 'vectorDatabaseTable'> &
     Pick<KnowledgeBase, 'isLanguageKnown' | 'language' | 'storedMetadata'>,

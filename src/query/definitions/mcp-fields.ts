@@ -89,7 +89,7 @@ function urlOf(sent: string, { name, known, code }: Place): string {
   return url.href
 }
 
-/** These belong to the protocol, or would change where a request goes. */
+/** They belong to the protocol, or would change where a request goes. */
 const RESERVED =
   /^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|accept|mcp-.*|last-event-id|proxy-.*)$/i
 

@@ -54,7 +54,7 @@ function isType(name: string): name is PreprocessingType {
   return Object.hasOwn(PREPROCESSING_OPTIONS, name)
 }
 
-/** Where no type is named, the options say which one it is. */
+/** Without a type, it follows from the options. */
 function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
   const name = read.text('type')
   if (name === undefined) {
@@ -198,7 +198,7 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   }
 }
 
-/** What `params` shows: how many calls one insert may make, and no secret of the model. */
+/** As shown in `params`: how many calls one insert may make, without the model's secrets. */
 function shownFields(fields: Fields, contextual: ContextualChunking | undefined): Fields {
   if (contextual === undefined) return fields
   const { model, chunksMax } = contextual

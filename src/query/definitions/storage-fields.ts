@@ -14,6 +14,8 @@ import { exportDefinition, fieldsOfExport, readExportDefinition } from './knowle
 interface Storage extends Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
   /** null: the embedded store. */
   readonly place: StoragePlace | null
+  /** Whether all rows are copied to here. */
+  readonly isCopied: boolean
 }
 
 /** @throws AppError `missing_parameter`, `forbidden`, `invalid_knowledge_base` */
@@ -23,13 +25,14 @@ export function storageOf(
   { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
 ): Storage {
   if (storage === undefined || storage === null) {
-    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name, place: null }
+    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name, place: null, isCopied: true }
   }
   const fields = typeof storage === 'string' ? storageOfName(storage) : storage
   const read = new FieldReader(isObject(fields) ? fields : {}, INVALID_KNOWLEDGE_BASE)
-  read.allowOnly(new Set(['database', 'table']), (name) => {
+  read.allowOnly(new Set(['database', 'table', 'copy']), (name) => {
     return `Unknown field "${name}" in "storage"; expected "database" and "table"`
   })
+  const isCopied = read.truth('copy') ?? true
   const database = read.text('database')
   const table = read.text('table')
   if (!database || !table) {
@@ -38,7 +41,7 @@ export function storageOf(
   }
   const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
   if (author !== undefined && author.namespaces !== null && !isDefault) {
-    // Storages belong to all projects: their names would reveal other projects.
+    // Storages are shared by all projects: their names would reveal other projects.
     const message = `${author.name} may use some projects only and names no "storage": leave it out`
     throw new AppError('forbidden', message)
   }
@@ -46,11 +49,15 @@ export function storageOf(
   const source = seenDataSource(catalog.snapshot(), database)
   if (source?.parameters.storage === true) {
     const place = { source, table: vectorDatabaseTable }
-    return { vectorDatabase: source.name, vectorDatabaseTable, place }
+    return { vectorDatabase: source.name, vectorDatabaseTable, place, isCopied }
   }
   refuseOtherDatabase(database, catalog.snapshot())
   const vectorDatabase = checkedName('storage database', database)
-  return { vectorDatabase, vectorDatabaseTable, place: null }
+  if (!isCopied) {
+    const message = '"copy" is of a storage in a connected PostgreSQL: leave it out'
+    throw new AppError(INVALID_KNOWLEDGE_BASE, message)
+  }
+  return { vectorDatabase, vectorDatabaseTable, place: null, isCopied }
 }
 
 /** Refuses a known name that stores no vectors. @throws AppError `invalid_knowledge_base` */
@@ -81,11 +88,11 @@ function storageOfName(name: string): Fields {
   return rest.length > 0 ? {} : { database, table }
 }
 
-/** The fields for a knowledge base defined by another server: how its models are reached from here. */
+/** Fields for a knowledge base defined by another server: how to reach its models from here. */
 const ATTACH_FIELDS = new Set(['name', 'storage', 'attach', 'embedding_model', 'reranking_model'])
 
 /**
- * The fields of the knowledge base that a storage holds already, over which those go that were sent.
+ * The fields of the knowledge base in a storage, overridden by those sent.
  * @throws AppError `invalid_knowledge_base`, `table_not_found`, those of the storage
  */
 export async function attachedFields(
@@ -109,10 +116,14 @@ export async function attachedFields(
   return { fields, dimensions: definition.dimensions }
 }
 
-/** Creates the knowledge base, and its tables in its storage. If one of them fails, neither is left. */
+/** Creates the knowledge base and its tables in the storage, both or neither. */
 export async function createStored(
   draft: KnowledgeBaseDraft,
-  { place, isAttached }: { readonly place: StoragePlace | null; readonly isAttached: boolean },
+  {
+    place,
+    isAttached,
+    isCopied,
+  }: Pick<Storage, 'place' | 'isCopied'> & { readonly isAttached: boolean },
   { catalog, storages }: Pick<CatalogDeps, 'catalog' | 'storages'>,
 ): Promise<KnowledgeBase> {
   if (place === null) return catalog.createKnowledgeBase(draft)
@@ -120,7 +131,10 @@ export async function createStored(
   const undo = isAttached ? async () => {} : () => storages.remove(place)
   let created: KnowledgeBase
   try {
-    created = await catalog.createKnowledgeBase({ ...draft, remote: { isOwner: !isAttached } })
+    created = await catalog.createKnowledgeBase({
+      ...draft,
+      remote: { isOwner: !isAttached, isCopied },
+    })
   } catch (error) {
     await undo().catch(() => {})
     throw error
@@ -137,7 +151,7 @@ export async function createStored(
 function definitionOf(draft: KnowledgeBaseDraft): string {
   const declared = draft.declaredColumns ?? []
   const storedMetadata = declared.map((column) => ({ ...column, column: '', isDeclared: true }))
-  // A language that was named is one of the params.
+  // A language that was given is in the params.
   const language = { isLanguageKnown: false, language: DEFAULT_LANGUAGE }
   return exportDefinition({ ...draft, ...language, storedMetadata }, 0)
 }

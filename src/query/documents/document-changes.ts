@@ -30,8 +30,8 @@ export interface SentDocument {
 }
 
 /**
- * Replaces the document that has this id.
- * @returns it as it is stored, and whether there was none before
+ * Replaces the document with this id.
+ * @returns the stored document, and whether it is new
  * @throws AppError `invalid_request` for a column that there is not, `insert_failed` for a document that cannot be stored,
  * those of the embedder and the store
  */
@@ -100,7 +100,7 @@ function wrongField(field: string, what: string): AppError {
 }
 
 /**
- * Changes metadata of a document; a null takes a key away. Nothing is embedded, and text and vectors stay as they are.
+ * Changes metadata of a document; null removes a key. Text and vectors stay, and nothing is embedded.
  * @throws AppError `document_not_found`, `invalid_request` for a column that there is not, `insert_failed` for a value that
  * does not fit the declared type of its column
  */
@@ -177,7 +177,7 @@ type Kb = KnowledgeBase
 export interface DocumentUses {
   list(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredDocument>>
   chunks(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredChunk>>
-  /** By the keys of chunks. */
+  /** By chunk key. */
   vectors(kb: Kb, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
   read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts>
   put(
@@ -219,7 +219,7 @@ export interface DocumentTexts {
 export interface DocumentText {
   readonly column: string
   readonly text: string
-  /** False if the chunks leave out some of the text, or one of them was changed by itself. */
+  /** False if the chunks omit part of the text, or one was changed separately. */
   readonly isExact: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Documents and chunks of a knowledge base, page by page in the order in which they were stored. */
+/** Documents and chunks of a knowledge base, page by page in insertion order. */
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
@@ -22,19 +22,19 @@ export interface ListOrder extends Selection {
   /** After this key, and as many more are left out. */
   readonly afterKey: bigint
   readonly offset: number
-  /** In reverse order: those before `afterKey`, or from the last one if that is 0. */
+  /** In reverse order: those before `afterKey`, or from the last one if it is 0. */
   readonly isBackwards?: boolean
 }
 
 export interface ListPage<T> {
   readonly items: readonly T[]
-  /** For all pages. */
+  /** Across all pages. */
   readonly total: number
   /** The key after which the next page starts; null: this is the last one. */
   readonly next: bigint | null
 }
 
-/** The metadata column that holds what a document is called. */
+/** The metadata column with a document's title. */
 export const TITLE_COLUMN = 'title'
 
 /** @throws AppError `invalid_request` for filters, those of `runSelect` */
@@ -55,7 +55,7 @@ export async function listDocuments(
   const ids = found.rows.map(({ id }) => id)
   const documents = await deps.documents.find(kb, ids)
   const byId = new Map(documents.map((document) => [document.id, document]))
-  // One removed meanwhile is left out.
+  // Skips one removed meanwhile.
   return { ...found, items: ids.flatMap((id) => byId.get(id) ?? []) }
 }
 
@@ -89,7 +89,7 @@ export function isEmpty(filters: unknown): boolean {
   return typeof filters === 'object' && Object.keys(filters).length === 0
 }
 
-/** One statement for the page and for how many there are. */
+/** One statement for the page and the total. */
 async function selectedRows(
   what: 'documents' | 'chunks',
   { kb, order }: { readonly kb: KnowledgeBase; readonly order: ListOrder },
@@ -128,7 +128,7 @@ async function selectedRows(
   return { rows: shown, total, next: rows.length > limit ? (shown.at(-1)?.key ?? null) : null }
 }
 
-/** As a WHERE, with the values that it names. @throws AppError `invalid_request` that names the place in the filters */
+/** A WHERE and the values it names. @throws AppError `invalid_request` that names the place in the filters */
 export function listCondition(
   kb: KnowledgeBase,
   { filters, searched, documentId }: Selection,

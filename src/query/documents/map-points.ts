@@ -1,4 +1,4 @@
-/** Requests about the points of a map: the chunks of some, and a value of each for colours. */
+/** Requests about points of a map: their chunks, and values for colours. */
 
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
@@ -21,10 +21,10 @@ export type MapValues =
       readonly kind: 'categories'
       /** The commonest first. */
       readonly values: readonly { readonly value: string; readonly count: number }[]
-      /** The index of each point in `values` plus 1; 0: none. */
+      /** Index of each point's value in `values` plus 1; 0: none. */
       readonly codes: Uint32Array
     }
-  /** NaN: the point has none. Times are milliseconds since 1970. */
+  /** NaN: no value. Times are milliseconds since 1970. */
   | { readonly kind: 'numbers' | 'times'; readonly numbers: Float64Array }
 
 /** Longer values are cut: they are shown in a legend. */
@@ -129,8 +129,7 @@ class Categories {
   }
 
   /**
-   * By frequency: the most common get the colours that are easiest to tell apart. Texts that are all dates are treated as
-   * times.
+   * By frequency: the most common get the most distinct colours. Texts that are all dates are treated as times.
    */
   all(): MapValues {
     const times = this.#mayBeTimes ? timesOf([...this.#known.keys()]) : null
@@ -145,13 +144,13 @@ class Categories {
     }
   }
 
-  /** @param byCode of each value that is known */
+  /** @param byCode of each known value */
   #numbersOf(byCode: readonly number[]): Float64Array {
     return Float64Array.from(this.#codes, (code) => byCode[code - 1] ?? Number.NaN)
   }
 }
 
-/** A day, with a time or not: JSON has no other dates than texts. */
+/** A day, with or without a time: JSON has dates only as texts. */
 const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 
 const DAY_CHARS = 10
@@ -161,7 +160,7 @@ const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 function timesOf(values: readonly string[]): readonly number[] | null {
   if (!values.every((value) => DATE_TEXT.test(value))) return null
   const times = values.map((value) => {
-    // Without a zone it is that of the database, which has UTC.
+    // Without a zone it is UTC, like the database.
     const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)
     return Date.parse(`${value.replace(' ', 'T')}${isWithoutZone ? 'Z' : ''}`)
   })

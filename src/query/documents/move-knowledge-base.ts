@@ -47,7 +47,7 @@ export interface ImportRequest {
   readonly projectName: string
   /** The knowledge base, created if missing. */
   readonly name: string
-  /** The file as it was sent. */
+  /** The file as sent. */
   readonly path: string
 }
 
@@ -58,7 +58,7 @@ export interface ImportReport {
 }
 
 /**
- * Stores the documents of an export, replacing those with the same ids: all of them or none.
+ * Stores the documents of an export, all or none, replacing those with the same ids.
  * @throws AppError `file_unreadable`, `import_mismatch` for vectors of another model, those of creating a knowledge base
  */
 export async function importKnowledgeBase(
@@ -100,11 +100,11 @@ interface StoredImport {
   readonly name: string
   /** Among the files that jobs import. */
   readonly file: string
-  /** It reads nothing that is stored here. */
+  /** It reads nothing stored here. */
   readonly rights: Rights
 }
 
-/** @param files takes the file over */
+/** @param files takes over the file */
 export async function importJobOf(
   { projectName, name, path }: ImportRequest,
   files: ImportFiles,
@@ -156,7 +156,7 @@ function createdFor(
   return createKnowledgeBase(projectName, fieldsOfExport(definition, name), deps)
 }
 
-/** Vectors of two models say nothing about each other. @throws AppError `import_mismatch` */
+/** Vectors of different models cannot be compared. @throws AppError `import_mismatch` */
 function refuseOtherVectors(
   { name, embeddingModel, dimensions }: KnowledgeBase,
   definition: ExportDefinition,

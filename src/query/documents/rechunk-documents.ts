@@ -1,4 +1,4 @@
-/** Documents split again from what is stored of them: what stays the same is neither embedded nor written. */
+/** Documents rechunked from their stored text: unchanged chunks are neither embedded nor written. */
 import { isDeepStrictEqual } from 'node:util'
 import { chunkFacts, type DocumentChange, type EmbeddedDocument } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
@@ -28,10 +28,10 @@ interface RechunkTarget {
 }
 
 export interface Rechunked {
-  /** Documents that have other chunks now, and how many. */
+  /** Documents with different chunks now, and how many. */
   readonly documents: number
   readonly chunks: number
-  /** The documents that stay unchanged, because they cannot be re-chunked. */
+  /** Unchanged documents that cannot be re-chunked. */
   readonly leftOut: readonly JobError[]
 }
 
@@ -141,7 +141,7 @@ interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {
 }
 
 interface Rewritten extends Rechunked {
-  /** False: some of them were changed meanwhile. */
+  /** False: some were changed meanwhile. */
   readonly isWhole: boolean
 }
 
@@ -180,7 +180,7 @@ function mayBeOfOne(error: AppError): boolean {
   return error.code === 'insert_failed' || isRefusedText(error)
 }
 
-/** All of them in one transaction. */
+/** All in one transaction. */
 async function write(
   { kb, documents, done, markOf }: Rewriting,
   deps: RechunkDeps,

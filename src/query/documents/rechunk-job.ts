@@ -1,4 +1,4 @@
-/** The documents of a knowledge base split again by how it is chunked now: a job, document by document. */
+/** The job that rechunks a knowledge base's documents with its current settings, one by one. */
 import { createHash } from 'node:crypto'
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -16,7 +16,7 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
 
 interface StoredRequest {
-  /** A knowledge base of the same name is not the one that was meant. */
+  /** A later knowledge base of the same name is not meant. */
   readonly knowledgeBaseId: number
 }
 
@@ -43,13 +43,13 @@ function rechunkDraft({ id, name, projectName }: KnowledgeBase): JobDraft {
 
 /** Documents in storing order: a re-chunked one becomes the last. */
 interface Checkpoint {
-  /** The first chunks of the documents that are done have this key or a smaller one. */
+  /** First chunks of finished documents have this key or a smaller one. */
   readonly afterKey: string
   /** Documents stored before this pass have smaller keys. */
   readonly endKey: string
   /** The number of chunks stored by the job so far: others' chunks have other keys. */
   readonly ownChunks: number
-  /** What came during the pass before: documents that were counted already. */
+  /** During a further pass, documents are already counted. */
   readonly isFurtherPass: boolean
   /** The chunk settings: a change means starting over. */
   readonly rules: string
@@ -63,7 +63,7 @@ const BATCH = { documents: 64, chars: 500_000 }
 const FIRST_DOCUMENTS = 8
 /** Each pass covers documents stored during the previous one: if that never ends, they have the current settings by now. */
 const FURTHER_PASSES_MAX = 20
-/** A provider that is busy or down may come back: a job has the time. */
+/** A busy or unreachable provider may recover: a job can wait. */
 const PATIENCE_MS = 600_000
 
 /** @throws AppError those of the embedder and the store; `knowledge_base_not_found` after a drop */
@@ -123,7 +123,7 @@ class RechunkRun {
       {
         kb,
         ids: batch.map(({ id }) => id),
-        // Reading from this position still finds the other documents: re-chunked ones are stored after them.
+        // Reading on from here still finds the remaining documents: re-chunked ones are stored after them.
         markOf: (done) => this.#markOf(progressAfter(before, done, done.documents)),
       },
       this.#deps,
@@ -140,8 +140,8 @@ class RechunkRun {
   }
 
   /**
-   * Other documents were stored since this pass began: by inserts that started with the old settings, or by another job
-   * while this one was cancelled.
+   * Documents stored since this pass began: by inserts that started with the old settings, or by another job while this one
+   * was cancelled.
    */
   async #beginFurtherPass(kb: KnowledgeBase): Promise<boolean> {
     const { endKey, ownChunks, rules } = this.#checkpoint

@@ -1,4 +1,4 @@
-/** Texts of documents, put together from the chunks that they were cut into. */
+/** Restores the texts of documents from their chunks. */
 
 import { areAlike, chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
 import type { Document, DocumentText, Row, TextLayout } from '../../core/domain/document.ts'
@@ -17,7 +17,7 @@ export interface TextPlace {
   readonly end: number
 }
 
-/** Text that is in no chunk. */
+/** Text outside the chunks. */
 interface Gap {
   /** null: the start of the text. */
   readonly before: StoredChunk | null
@@ -25,12 +25,12 @@ interface Gap {
   readonly length: number
 }
 
-/** As much white space, to show it. */
+/** White space of the same length, for showing it. */
 function filled({ length }: Gap): string {
   return length === 1 ? ' ' : '\n'.repeat(length)
 }
 
-/** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
+/** A text that grows chunk by chunk, with offsets as in the text that was cut. */
 export class JoinedText {
   #pieces: string[] = []
   /** The chunk that ends last. */
@@ -39,9 +39,9 @@ export class JoinedText {
     end: 0,
     chunk: null,
   }
-  /** False if the chunks leave out some of the text, or one of them is not part of it. */
+  /** False if the chunks omit part of the text, or one is not part of it. */
   isExact = true
-  /** False where a chunk is not the part of the text that it was cut as. */
+  /** False if a chunk is not exactly the part of the text it was cut from. */
   isCutAsStored = true
   readonly #fill: (gap: Gap) => string
 
@@ -53,12 +53,12 @@ export class JoinedText {
     return this.#pieces.join('')
   }
 
-  /** @returns where the chunk starts in the text */
+  /** @returns the chunk's position in the text */
   add(chunk: StoredChunk): TextPlace {
     return chunk.metadata.source === MADE_OF_TEXT ? this.#append(chunk) : this.#join(chunk)
   }
 
-  /** Text made from other text has no position in it: such chunks are listed one below the other. */
+  /** Derived text has no position in it: such chunks are joined one below the other. */
   #append({ content }: StoredChunk): TextPlace {
     const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
     const start = this.#last.end + joint.length
@@ -74,7 +74,7 @@ export class JoinedText {
     const [start, end] = [chunkStart(chunk), chunkEnd(chunk)]
     const { end: known } = this.#last
     if (start > known) {
-      // White space at the edges of chunks is part of none of them.
+      // White space at chunk borders is in no chunk.
       const { chunk: before } = this.#last
       this.#pieces.push(this.#fill({ before, after: chunk, length: start - known }))
       this.isExact = false
@@ -113,7 +113,7 @@ function indexOf({ metadata }: StoredChunk): number {
   return Number(metadata.chunk_index)
 }
 
-/** By content column, in the order of the text. */
+/** By content column, in text order. */
 export function chunksByColumn<T extends StoredChunk>(
   chunks: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
@@ -128,7 +128,7 @@ export function chunksByColumn<T extends StoredChunk>(
 }
 
 /**
- * The document as it was before it was cut, of all its chunks.
+ * The document as it was before it was cut, from all its chunks.
  * @throws AppError `insert_failed` if its chunks do not allow it
  */
 export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document {
@@ -168,7 +168,7 @@ function uncutText(chunks: readonly CutChunk[]): string {
   return between === null ? joined.text : joined.text + between.slice(at)
 }
 
-/** Inferred from the lines of chunks, which an earlier version stored, or which come from an export. null: unknown. */
+/** Inferred from the lines of chunks, for those stored by an earlier version or imported. null: unknown. */
 function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
   const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
   if (first === null || next === null) return null
@@ -182,7 +182,7 @@ function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null 
 interface Spaces {
   /** Each line ends with a carriage return. */
   readonly areReturns: boolean
-  /** There are tabs or spaces of other kinds, as those of Chinese. */
+  /** There are tabs or other kinds of space, such as Chinese ones. */
   readonly areMixed: boolean
 }
 
@@ -217,7 +217,7 @@ const PLACE_COLUMNS = ['page', 'slide', 'chapter', 'cell'] as const
 function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const known = chunks.find(({ layout }) => layout !== null)
   if (known !== undefined) return known.layout
-  // It was stored by an earlier version, or comes from an export.
+  // Stored by an earlier version, or imported.
   const facts = chunks.map(({ metadata }) => chunkFacts(metadata))
   const has = (name: string) => facts.some((one) => one[name] !== undefined)
   const part = PLACE_COLUMNS.find(has)

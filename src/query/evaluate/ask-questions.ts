@@ -11,7 +11,7 @@ import { type AnswerPlace, type AnswerRow, emptyRow } from './saved-answers.ts'
 
 export interface AskedQuestion {
   readonly place: AnswerPlace
-  /** With the changes of its setting. */
+  /** Including its setting's changes. */
   readonly agent: Agent
   /** From an earlier statement of the run. */
   readonly known: AnswerRow | null
@@ -33,9 +33,9 @@ export interface EvaluationProgress {
 }
 
 /**
- * A row for each question, in their order. What the run has answered before is not asked again, and what its judges have
- * judged not judged again.
- * @throws AppError when a write fails, or the caller goes; what was answered until then is kept
+ * A row per question, in order. Questions the run has already answered are not asked again, and judged answers not judged
+ * again.
+ * @throws AppError if a write fails or the caller leaves; answers until then are kept
  */
 export async function askQuestions(
   { asked, judges, concurrency, saved, progress }: AskingWork,
@@ -74,7 +74,7 @@ function isComplete({ error, judge_error, judge_key }: AnswerRow, judgeKey: stri
   return error === null && judge_error === null && judge_key === judgeKey
 }
 
-/** @throws AppError `shutting_down`, the signal's reason; every other failure is a row */
+/** @throws AppError `shutting_down`, the signal's reason; any other failure becomes a row */
 async function askedRow(
   { place, agent }: AskedQuestion,
   deps: QueryDeps,
@@ -118,7 +118,7 @@ function shownCitation({ knowledge_base, document_id, chunk_id, text }: Citation
   return { knowledge_base, document_id, chunk_id, text }
 }
 
-/** For a row of the evaluation, which its owner may have changed since. @throws AppError `invalid_request` */
+/** From a row of the evaluation, which its owner may have changed. @throws AppError `invalid_request` */
 function citationsIn(text: unknown): readonly ShownCitation[] {
   if (typeof text !== 'string') return []
   try {

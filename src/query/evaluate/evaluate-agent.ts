@@ -40,23 +40,20 @@ import {
 } from './saved-answers.ts'
 import { summaryTable } from './summary.ts'
 
-/** The table in an agent's project where runs are kept that name no other. */
+/** The table in an agent's project for runs that name none. */
 const DEFAULT_TABLE = 'agent_evaluations'
-
-/** The parts of an evaluation, before anything is read or asked. */
-export interface PreparedEvaluation {
-  readonly agent: Agent
-  readonly options: AgentEvaluationOptions
-  readonly settings: readonly [Setting, ...Setting[]]
-  /** null: answers are kept nowhere. */
-  readonly saved: SavedAnswers | null
-}
 
 /** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
 export async function preparedEvaluation(
   { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
   deps: QueryDeps,
-): Promise<PreparedEvaluation> {
+): Promise<{
+  readonly agent: Agent
+  readonly options: AgentEvaluationOptions
+  readonly settings: readonly [Setting, ...Setting[]]
+  /** null: answers are kept nowhere. */
+  readonly saved: SavedAnswers | null
+}> {
   const agent = requireAgent(statement.name, db, deps)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
@@ -153,7 +150,7 @@ async function setting(
     deps,
   )
   const { promptTemplate, params } = changed
-  // Other keys of servers are the same servers.
+  // Different keys of the same servers make no difference.
   const data = changed.data && agentDataFields(changed.data)
   const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
   return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }

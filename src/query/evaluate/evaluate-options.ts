@@ -7,16 +7,17 @@ import {
 import { AppError } from '../../core/errors.ts'
 import { AGENT_FIELDS } from '../definitions/define-agent.ts'
 import { FieldReader, type Fields } from '../definitions/fields.ts'
+import { isSelect } from './test-set.ts'
 
 /** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'
 
 export interface EvaluateOptions {
-  /** `project.table`, as it was written. */
+  /** `project.table`, as written, or a SELECT. */
   readonly testTable: string
-  /** null: as the columns of the test table say. */
+  /** null: decided by the columns of the test table. */
   readonly version: EvaluationVersion | null
-  /** null: the test table is there already. */
+  /** null: the test table already exists. */
   readonly generation: GenerationOptions | null
   readonly evaluates: boolean
   /** The fields of a chat model. */
@@ -35,7 +36,7 @@ export interface GenerationOptions {
   readonly seed: string | null
 }
 
-/** How the questions are searched; null: as the knowledge base does by default. */
+/** How the questions are searched; null: with the knowledge base's defaults. */
 export interface EvaluationSearch {
   /** null: the default of the version. */
   readonly k: number | null
@@ -43,6 +44,7 @@ export interface EvaluationSearch {
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha: number | null
   readonly fusion: Fusion | null
+  readonly feedback: boolean | null
   readonly reranking: boolean | null
 }
 
@@ -61,6 +63,7 @@ const EVALUATE_OPTIONS = [
   'mode',
   'alpha',
   'fusion',
+  'feedback',
   'reranking',
   'per_question',
 ] as const
@@ -72,6 +75,7 @@ const MEASURING_OPTIONS = [
   'mode',
   'alpha',
   'fusion',
+  'feedback',
   'reranking',
   'per_question',
 ] as const
@@ -98,6 +102,10 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
   }
   const version = chosenOption(read, 'version', VERSIONS)
   const generation = generationOf(sent.generate_data)
+  if (generation !== null && isSelect(testTable)) {
+    const what = 'generate_data writes its questions into test_table: name a table'
+    throw new AppError(INVALID_OPTION, what)
+  }
   if (generation !== null && version === 'judgments') {
     const what = 'generate_data makes questions for doc_id and llm_relevancy'
     throw new AppError(INVALID_OPTION, `${what}: judgments are what people say`)
@@ -130,18 +138,21 @@ function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSe
     if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
       throw new AppError(INVALID_OPTION, 'Option "alpha" must be a number from 0 to 1')
     }
-    if (mode !== null && mode !== 'hybrid') {
-      throw new AppError(INVALID_OPTION, `Option "alpha" is for mode 'hybrid', not '${mode}'`)
-    }
   }
   const fusion = chosenOption(read, 'fusion', FUSIONS)
-  if (fusion !== null && mode !== null && mode !== 'hybrid') {
-    throw new AppError(INVALID_OPTION, `Option "fusion" is for mode 'hybrid', not '${mode}'`)
+  const feedback = read.truth('feedback') ?? null
+  const [ofHybrid] = Object.entries({ alpha: alpha ?? null, fusion, feedback }).flatMap(
+    ([name, value]) => (value === null ? [] : [name]),
+  )
+  if (ofHybrid !== undefined && mode !== null && mode !== 'hybrid') {
+    const message = `Option "${ofHybrid}" is for mode 'hybrid', not '${mode}'`
+    throw new AppError(INVALID_OPTION, message)
   }
   return {
     k: read.integer('k', { min: 1, max: kMax }) ?? null,
-    mode: typeof alpha === 'number' || fusion !== null ? 'hybrid' : mode,
+    mode: ofHybrid === undefined ? mode : 'hybrid',
     fusion,
+    feedback,
     alpha: typeof alpha === 'number' ? alpha : null,
     reranking: read.truth('reranking') ?? null,
   }
@@ -196,13 +207,13 @@ const JUDGES = ['exact', 'contains', 'citation', 'not_found', 'model'] as const
 export type Judge = (typeof JUDGES)[number]
 
 export interface AgentEvaluationOptions {
-  /** A SELECT, or the name of a table as it was written. */
+  /** A SELECT, or a table name as written. */
   readonly questions: string
   /** null: by what is known of the right answers. */
   readonly judges: readonly Judge[] | null
   /** The fields of a chat model. */
   readonly judgeModel: Fields | null
-  /** Fields of the agent that are other ones in this run. */
+  /** Fields of the agent overridden in this run. */
   readonly changes: Fields
   /** The changes of a second setting, on top of `changes`; null: only one. */
   readonly comparedChanges: Fields | null

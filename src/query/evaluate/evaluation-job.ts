@@ -1,4 +1,7 @@
-/** `EVALUATE AGENT … USING background = true`: a job that asks the questions, whose row of information_schema.queries is the answer. */
+/**
+ * `EVALUATE AGENT … USING background = true`: a job that asks the questions; the answer is its row of
+ * information_schema.queries.
+ */
 
 import type { Rights } from '../../core/domain/access/principal.ts'
 import { NO_PROGRESS } from '../../core/domain/flow/job.ts'
@@ -16,7 +19,7 @@ import type { AnswerRow } from './saved-answers.ts'
 
 /** The statement as its job stores it. It names its run, so that the job continues after a restart. */
 interface StoredEvaluation extends AgentEvaluationRequest {
-  /** An agent of the same name is not the one that was meant. */
+  /** A later agent of the same name is not meant. */
   readonly agentId: number
   /** The rights of the principal who started it: it never has more. */
   readonly rights: Rights | null

@@ -6,10 +6,10 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import type { EvaluationSearch } from './evaluate-options.ts'
 import type { TestSet } from './test-set.ts'
 
-/** Searches of one evaluation that run at the same time. */
+/** How many searches of one evaluation run at once. */
 const SEARCHES_AT_ONCE = 4
 
-/** The questions of a test set, and how they are searched. */
+/** The questions of a test set, and how to search for them. */
 export interface Evaluation {
   readonly testSet: TestSet
   readonly kb: KnowledgeBase
@@ -19,7 +19,7 @@ export interface Evaluation {
   /** A row for each question, instead of one of means. */
   readonly isPerQuestion: boolean
   readonly deps: QueryDeps
-  /** From the searches: if a reranker failed, something else was measured. */
+  /** From the searches, for example a failed reranker: something else was measured then. */
   readonly warnings: Set<string>
 }
 
@@ -27,7 +27,7 @@ export interface Evaluation {
 export interface Ranking {
   /** Ids of documents, or passages. */
   readonly items: readonly string[]
-  /** With the embedding of the question and the wait for a place. */
+  /** Including embedding the question and waiting for a place. */
   readonly seconds: number
 }
 
@@ -36,7 +36,7 @@ export function meanSeconds(rankings: readonly Ranking[]): number {
   return rankings.reduce((sum, { seconds }) => sum + seconds, 0) / rankings.length
 }
 
-/** A field of the first k chunks for each question; a document with several chunks comes several times. */
+/** A field of the first k chunks for each question; a document with several chunks appears several times. */
 export function rankChunks(
   questions: readonly string[],
   evaluation: Evaluation,
@@ -57,21 +57,18 @@ export function rankDocuments(
 
 function rank(
   questions: readonly string[],
-  {
-    evaluation,
-    isPerDocument,
-    field,
-  }: {
+  given: {
     readonly evaluation: Evaluation
     readonly isPerDocument: boolean
     readonly field: 'id' | 'content'
   },
   signal: AbortSignal,
 ): Promise<readonly Ranking[]> {
+  const { evaluation, isPerDocument, field } = given
   const { deps, warnings } = evaluation
   const bounds = { concurrencyMax: SEARCHES_AT_ONCE, signal }
   return mapConcurrent(questions, bounds, async (question, lane) => {
-    // A search that memory answers may wait for nothing, and others have their turn all the same.
+    // Searches answered from memory may never wait; this lets others have their turn.
     await yieldToEventLoop()
     const search = checkedSearch(evaluation.kb, {
       ...searchSettings(evaluation),
@@ -92,13 +89,14 @@ function rank(
 
 /** What does not say how to search means what it means in SQL: by meaning, unless the knowledge base says otherwise. */
 function searchSettings({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
-  const { alpha, fusion, reranking } = search
+  const { alpha, fusion, feedback, reranking } = search
   const mode = search.mode ?? (kb.search.isHybrid ? 'hybrid' : 'vector')
   return {
     k,
     mode,
     ...(alpha === null ? {} : { alpha }),
     ...(fusion === null ? {} : { fusion }),
+    ...(feedback === null ? {} : { hasFeedback: feedback }),
     ...(reranking === null ? {} : { rerank: reranking }),
   }
 }

@@ -14,7 +14,7 @@ import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
-/** Rows in memory, with DuckDB's types, to be returned and to be stored. */
+/** Rows in memory with DuckDB's types, to return and to store. */
 export interface EvaluationTable {
   readonly columns: readonly ResultColumn[]
   readonly rows: readonly (readonly ResultValue[])[]
@@ -56,11 +56,11 @@ export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
   return { columns, batches: batches() }
 }
 
-/** A table that is going to be written. */
+/** A table to be written. */
 export type TableTarget = Omit<NewTable, 'select'>
 
 /**
- * A table of a project that may be written: it exists, or its name is free.
+ * A table of a project to write to: it exists, or its name is free.
  * @param option its name, for messages
  * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a file
  */
@@ -89,7 +89,7 @@ export function tableTarget(
 }
 
 /**
- * An existing table must have all of these columns. Checked before there is anything to store.
+ * An existing table must have all these columns. Checked before there is anything to store.
  * @throws AppError `invalid_request`
  */
 export function checkTargetColumns(

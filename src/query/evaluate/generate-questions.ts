@@ -16,7 +16,7 @@ import { type EvaluationPrompt, questionPrompt } from './metrics/evaluation-prom
 
 /** Rows of `from_sql` that the texts are chosen from. */
 const SOURCE_ROWS_MAX = 10_000
-/** Extra texts, used where the model writes no question. */
+/** Extra texts, in case the model writes no question for some. */
 const SPARE_TEXTS = 5
 
 interface GenerationRequest {
@@ -65,7 +65,7 @@ export async function generateQuestions(
 
 type MadeQuestion = SourceText & { readonly question: string; readonly answer: string }
 
-/** Continues with the spare texts where the model writes no question for one. */
+/** Continues with the spare texts if the model writes no question for one. */
 async function questionsOf(
   texts: readonly SourceText[],
   { model, count }: { readonly model: EvaluationModel; readonly count: number },
@@ -185,7 +185,7 @@ export class EvaluationModel {
 
   /**
    * @param name for messages, without secrets
-   * @param badRepliesMax that are passed over
+   * @param badRepliesMax how many to tolerate
    */
   constructor(model: ChatModel, name: string, badRepliesMax = BAD_REPLIES_MAX) {
     this.#model = model
@@ -263,7 +263,7 @@ export async function evaluationModel(
 
 /**
  * @param option its name in the caller's statement
- * @param badRepliesMax that are passed over; unset: a few
+ * @param badRepliesMax how many to tolerate; unset: a few
  * @throws AppError `invalid_request`, `unknown_provider`
  */
 export async function openModel(
@@ -276,7 +276,7 @@ export async function openModel(
     const name = `The ${ref.provider} model ${ref.modelName}`
     return new EvaluationModel(await deps.chatModels.chatModel(ref), name, badRepliesMax)
   } catch (error) {
-    // The registry speaks of an agent's model; here the caller has sent an option.
+    // The registry's message is about an agent's model; here the caller sent an option.
     if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
     throw new AppError('invalid_request', `${option}: ${error.message}`, { cause: error })
   }
@@ -291,7 +291,7 @@ function defaultRef(kb: KnowledgeBase, deps: QueryDeps): ModelRef | null {
   return deps.chatModels.defaultModel
 }
 
-/** As reranking models: vLLM returns scores there, not text. */
+/** Usable as reranking models: there vLLM returns scores, not text. */
 const NO_WRITERS: ReadonlySet<string> = new Set([BUILTIN_PROVIDER, 'vllm'])
 
 function noModel(purpose: string): AppError {

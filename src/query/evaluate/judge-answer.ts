@@ -8,14 +8,14 @@ import { type AnswerJudgment, answerPrompt } from './metrics/evaluation-prompts.
 import type { GoldenQuestion } from './question-set.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
-/** From this score of a model on an answer counts as right. */
+/** From this model score on, an answer counts as right. */
 const RIGHT_SCORE = 0.5
 
 /** A reply of another form is requested once more. */
 const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {
-  /** The first that applies to a question says whether its answer is right. */
+  /** The first that applies to a question decides whether its answer is right. */
   readonly names: readonly Judge[]
   /** There where `names` has `model`. */
   readonly model: EvaluationModel | null
@@ -87,7 +87,7 @@ function withoutMarks({ content, citations }: GivenAnswer): string {
   return citations.reduce((text, { chunk_id: id }) => text.replaceAll(`[${id}]`, ' '), content)
 }
 
-/** The rank, from 1, among documents; null: none is right. */
+/** Rank among documents, from 1; null: none is right. */
 function rankOf(
   { documentIds, knowledgeBase }: GoldenQuestion,
   citations: GivenAnswer['citations'],

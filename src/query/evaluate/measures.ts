@@ -37,14 +37,12 @@ import {
 
 const QUESTIONS_MAX = 10_000
 
-interface GradedRun {
+const GRADED_MEANS: Columns<{
   readonly means: MeanMetrics
   readonly unknownCount: number
   readonly k: number
   readonly seconds: number
-}
-
-const GRADED_MEANS: Columns<GradedRun> = {
+}> = {
   questions: ['BIGINT', ({ means }) => means.questionCount],
   skipped_questions: ['BIGINT', ({ means }) => means.skippedCount],
   unknown_documents: ['BIGINT', ({ unknownCount }) => unknownCount],
@@ -114,7 +112,7 @@ function measureQuestion(
 
 /**
  * Relevant documents that the knowledge base does not hold, so that no search can find them.
- * @throws AppError `invalid_request` if it contains none: the ids do not fit
+ * @throws AppError `invalid_request` if none exists: the ids do not fit
  */
 async function unknownDocumentCount(
   { testSet, kb, deps }: Evaluation,
@@ -146,12 +144,9 @@ const KNOWN_ITEM_MEANS: Columns<KnownItemMetrics & { readonly seconds: number }>
   avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
 }
 
-interface FoundItem extends KnownItem {
-  readonly position: number | null
-  readonly seconds: number | null
-}
-
-const KNOWN_ITEM: Columns<FoundItem> = {
+const KNOWN_ITEM: Columns<
+  KnownItem & { readonly position: number | null; readonly seconds: number | null }
+> = {
   question: ['VARCHAR', ({ question }) => question],
   doc_id: ['VARCHAR', ({ documentId }) => documentId],
   position: ['BIGINT', ({ position }) => position],
@@ -185,7 +180,7 @@ export async function measureKnownItems(
   return tableOf(KNOWN_ITEM_MEANS, [{ ...metrics, seconds: meanSeconds(rankings) }])
 }
 
-/** Each of them takes k calls of the model. */
+/** Each takes k model calls. */
 const JUDGED_QUESTIONS_MAX = 1000
 
 const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
@@ -200,12 +195,9 @@ const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
   avg_query_time: ['DOUBLE', ({ seconds }) => seconds],
 }
 
-interface ScoredQuestion extends ModelScoredRanking {
-  readonly question: string
-  readonly seconds: number | null
-}
-
-const PER_QUESTION: Columns<ScoredQuestion> = {
+const PER_QUESTION: Columns<
+  ModelScoredRanking & { readonly question: string; readonly seconds: number | null }
+> = {
   question: ['VARCHAR', ({ question }) => question],
   relevancy: ['DOUBLE', ({ relevance }) => relevance],
   relevance_scores: ['VARCHAR', ({ scores }) => JSON.stringify(scores)],
@@ -246,7 +238,7 @@ export async function measureByModel(
   return tableOf(PER_QUESTION, rows)
 }
 
-/** For each question the scores of its passages, in their order. */
+/** The scores of each question's passages, in their order. */
 async function scorePassages(
   questions: readonly string[],
   rankings: readonly Ranking[],

@@ -1,4 +1,4 @@
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
@@ -6,8 +6,7 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import type { Parameters } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
 import { QUESTIONS_MAX } from './evaluate-options.ts'
-import { tableName } from './evaluation-table.ts'
-import { COLUMN_NAMES } from './test-set.ts'
+import { COLUMN_NAMES, isSelect, questionSource } from './test-set.ts'
 
 /** A question, and what is known of its right answer. */
 export interface GoldenQuestion {
@@ -50,25 +49,25 @@ const QUESTION_SET_CHARS_MAX = 64_000_000
 const ACCEPTED_MAX = 100
 const ACCEPTED_CHARS_MAX = 100_000
 
-export interface QuestionSetRequest {
-  /** A SELECT, or the name of a table. */
-  readonly source: string
-  /** The first questions only; null: all. */
-  readonly limit: number | null
-  readonly db: string
-  readonly params: Parameters
-}
-
 /**
  * In the order of the rows.
  * @throws AppError `invalid_request` without a column `question`, without rows, and for too many; as the SELECT fails
  */
 export async function readQuestionSet(
-  { source, limit, db, params }: QuestionSetRequest,
+  given: {
+    /** A SELECT, or the name of a table. */
+    readonly source: string
+    /** The first questions only; null: all. */
+    readonly limit: number | null
+    readonly db: string
+    readonly params: Parameters
+  },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QuestionSet> {
-  const select = { sql: selectOf(source, db), database: db, params }
+  const { source, limit, db, params } = given
+  const sql = isSelect(source) ? source : `SELECT * FROM ${questionSource(source, 'questions', db)}`
+  const select = { sql, database: db, params }
   const { columns, batches } = await runComposedSelect(select, deps, signal)
   const places = columnPlaces(columns.map(({ name }) => name))
   const questions: GoldenQuestion[] = []
@@ -93,13 +92,6 @@ export async function readQuestionSet(
   if (questions.length === 0)
     throw new AppError('invalid_request', 'There are no questions: the SELECT has no rows')
   return { questions, hasAnswers: places.answer !== -1, hasDocuments: places.document !== -1 }
-}
-
-/** A SELECT in parentheses or as text: it starts with a word and a space. */
-function selectOf(source: string, db: string): string {
-  if (/^(?:\(|(?:select|with|from|values)[\s(])/i.test(source)) return source
-  const { project, name } = tableName(source, 'questions')
-  return `SELECT * FROM ${quote(project ?? db)}.${quote(name)}`
 }
 
 type Places = Readonly<Record<Column, number>>
@@ -151,8 +143,8 @@ function scalarText(value: ResultValue | undefined): string {
 }
 
 /**
- * A text, a number, a list of them, or objects with a `text` as SQuAD writes its answers; lists also as JSON in a text, as
- * files have them. What is empty is left out.
+ * A text, a number, a list of them, or objects with a `text` as in SQuAD; lists also as JSON text, as in files. Empty ones
+ * are left out.
  */
 function textsIn(value: ResultValue): readonly string[] {
   const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)

@@ -37,6 +37,7 @@ import {
 } from './measures.ts'
 import {
   hasColumns,
+  isSelect,
   openTestSet,
   requireColumns,
   type TestColumn,
@@ -79,7 +80,8 @@ async function evaluateKnowledgeBase(
     return { kind: 'table', rows, context: { db } }
   }
   const startedMs = Date.now()
-  const { measured, warnings } = await evaluate({ db, kb, options, saveTo }, deps, signal)
+  const { params } = request
+  const { measured, warnings } = await evaluate({ db, params, kb, options, saveTo }, deps, signal)
   const table = withRun(measured, kb, startedMs)
   if (saveTo !== null && table.rows.length > 0) {
     const select = selectOfRows(table)
@@ -109,14 +111,14 @@ function targetOf(
   return tableTarget(tableName(written, option), option, db, deps)
 }
 
-/** @throws AppError `invalid_request` where the results would go into the table of the questions */
+/** @throws AppError `invalid_request` if the results would go into the table of questions */
 function refuseOneTable(
   options: EvaluateOptions,
   saveTo: TableTarget | null,
   db: string,
   deps: QueryDeps,
 ): void {
-  if (saveTo === null) return
+  if (saveTo === null || isSelect(options.testTable)) return
   const { project, name } = tableName(options.testTable, 'test_table')
   const testProject = findProject(deps.catalog.snapshot(), project ?? db)
   if (testProject?.id !== saveTo.projectId || nameKey(name) !== nameKey(saveTo.name)) return
@@ -161,18 +163,22 @@ const TEST_COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> =
 async function evaluate(
   {
     db,
+    params,
     kb,
     options,
     saveTo,
-  }: { db: string; kb: KnowledgeBase; options: EvaluateOptions; saveTo: TableTarget | null },
+  }: Pick<StatementRequest<EvaluateStatement>, 'db' | 'params'> & {
+    readonly kb: KnowledgeBase
+    readonly options: EvaluateOptions
+    readonly saveTo: TableTarget | null
+  },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<{ measured: EvaluationTable; warnings: ReadonlySet<string> }> {
   const { search, isPerQuestion } = options
   // Before the first search: without a model there is nothing to wait for.
   const judge = options.version === 'llm_relevancy' ? await judgeOf(options, kb, deps) : null
-  const name = tableName(options.testTable, 'test_table')
-  const testSet = await openTestSet(name, db, deps, signal)
+  const testSet = await openTestSet(options.testTable, { db, params }, deps, signal)
   const version = versionOf(options, testSet)
   requireColumns(testSet, TEST_COLUMNS[version], version)
   const warnings = new Set(unusedModelWarnings(options, version))
@@ -189,7 +195,7 @@ async function evaluate(
   return { measured: await measure(evaluation, signal), warnings }
 }
 
-/** Clients also name a model for `doc_id`, where it has written the questions before: a warning, not a failure. */
+/** Clients also name a model for `doc_id`, where it once wrote the questions: a warning, not a failure. */
 function unusedModelWarnings(
   { llm, generation }: EvaluateOptions,
   version: EvaluationVersion,

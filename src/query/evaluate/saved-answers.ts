@@ -12,7 +12,7 @@ import {
 } from './evaluation-table.ts'
 import type { GoldenQuestion } from './question-set.ts'
 
-/** A row for each question and setting, as it is returned and kept. */
+/** A row per question and setting, as returned and stored. */
 export const ANSWER_COLUMNS = {
   run: 'VARCHAR',
   agent: 'VARCHAR',
@@ -50,7 +50,7 @@ type AnswerColumn = keyof typeof ANSWER_COLUMNS
 
 export type AnswerRow = Readonly<Record<AnswerColumn, ResultValue>>
 
-/** The first setting, and the one that is compared with it. */
+/** The first setting, and the one compared with it. */
 export type SettingName = 'base' | 'compare'
 
 /** The columns that say which answer a row is of, before there is one. */
@@ -60,11 +60,11 @@ export interface AnswerPlace {
   readonly setting: SettingName
   readonly settingKey: string
   readonly question: GoldenQuestion
-  /** Tells this row from all others of a table, and is the same in each statement of a run. */
+  /** Distinguishes this row in its table, and is the same in each statement of a run. */
   readonly rowKey: string
 }
 
-/** Tells apart equal questions of one set: the second of them is another row than the first. */
+/** Distinguishes equal questions of one set, by their order. */
 export class RowKeys {
   readonly #counts = new Map<string, number>()
 
@@ -182,7 +182,7 @@ export class SavedAnswers {
     }
   }
 
-  /** Not ended by the caller's going away: what was answered is kept. */
+  /** Continues if the caller leaves, so that answers are kept. */
   async #write(rows: readonly AnswerRow[]): Promise<void> {
     const { tables } = this.#deps
     const select = selectOfRows(evaluationTable(ANSWER_COLUMNS, rows))

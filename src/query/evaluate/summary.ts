@@ -5,7 +5,7 @@ import type { AnswerRow } from './saved-answers.ts'
 
 interface Summary {
   readonly tally: Tally
-  /** With the setting before; null: there is none. */
+  /** Compared with the previous setting; null: there is none. */
   readonly comparison: Comparison | null
 }
 
@@ -77,7 +77,7 @@ function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[])
   return pairs.length === 0 ? { ...compared, pValue: null } : compared
 }
 
-/** A sum over those answers that have the value. */
+/** A sum over the answers that have the value. */
 class Sum {
   #sum = 0
   #count = 0

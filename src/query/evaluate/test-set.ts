@@ -1,20 +1,22 @@
 import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
+import type { Parameters } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
+import { tableName } from './evaluation-table.ts'
 
-/** The table of an evaluation's questions, with what is right for each of them. */
+/** The table of an evaluation's questions, with the right answer for each. */
 export interface TestSet {
   /** Quoted, for SQL. */
   readonly source: string
-  /** As the caller named it: for messages. */
+  /** As the caller named it, for messages. */
   readonly shownName: string
   readonly columns: readonly string[]
   /** DuckDB's, one for each column. */
   readonly types: readonly string[]
   readonly database: string
+  readonly params: Parameters
 }
 
 /** The meaning of a column, and its possible names; the first existing one is used. */
@@ -41,20 +43,40 @@ export interface KnownItem {
 
 const TEST_ROWS_MAX = 1_000_000
 
-/** @throws AppError `sql_unknown_name` for a table that does not exist */
+/** A SELECT in parentheses, or in a text: it begins with a word of its own and a space after it. */
+export function isSelect(written: string): boolean {
+  return /^(?:\(|(?:select|with|from|values)[\s(])/i.test(written)
+}
+
+/**
+ * What follows FROM, for a SELECT or the name of a table.
+ * @param option that named it, for messages
+ */
+export function questionSource(written: string, option: string, db: string): string {
+  // A comment may end a text.
+  if (isSelect(written)) return written.startsWith('(') ? written : `(${written}\n)`
+  const { project, name } = tableName(written, option)
+  return `${quote(project ?? db)}.${quote(name)}`
+}
+
+/**
+ * @param written the SELECT or the table of the option `test_table`
+ * @throws AppError `sql_unknown_name` for a table that does not exist
+ */
 export async function openTestSet(
-  { project, name }: QualifiedName,
-  db: string,
+  written: string,
+  { db, params }: { readonly db: string; readonly params: Parameters },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<TestSet> {
-  const source = `${quote(project ?? db)}.${quote(name)}`
-  const select = { sql: `SELECT * FROM ${source} LIMIT 0`, database: db, params: {} }
+  const source = questionSource(written, 'test_table', db)
+  const select = { sql: `SELECT * FROM ${source} LIMIT 0`, database: db, params }
   const rows = await runComposedSelect(select, deps, signal)
   await rows.batches[Symbol.asyncIterator]().return?.()
   const columns = rows.columns.map((column) => column.name)
   const types = rows.columns.map((column) => column.type)
-  return { source, shownName: `${project ?? db}.${name}`, columns, types, database: db }
+  const shownName = isSelect(written) ? '(SELECT …)' : source.replaceAll('"', '')
+  return { source, shownName, columns, types, database: db, params }
 }
 
 export function hasColumns(testSet: TestSet, wanted: readonly TestColumn[]): boolean {
@@ -116,7 +138,7 @@ function testColumn({ columns }: TestSet, wanted: TestColumn): string | undefine
 /**
  * Each question once, in the order of the table, with the grades of its documents; of several grades of one document the
  * highest counts.
- * @throws AppError `invalid_request` for an empty table, an empty value, a grade that is not a number, too many rows
+ * @throws AppError `invalid_request` for an empty table or value, a grade that is not a number, too many rows
  */
 export async function readGradedQuestions(
   testSet: TestSet,
@@ -178,24 +200,25 @@ export async function readQuestions(
   return questions
 }
 
-interface TestRow {
-  /** One for each of the columns. */
-  readonly texts: readonly string[]
-  /** `shop.tests, row 3`: for messages. */
-  readonly place: string
-}
-
 /** The rows with these columns as strings. @throws AppError `invalid_request` for an empty value */
 async function* testRows(
   testSet: TestSet,
   wanted: readonly TestColumn[],
   deps: QueryDeps,
   signal: AbortSignal,
-): AsyncGenerator<TestRow, void> {
+): AsyncGenerator<
+  {
+    /** One for each of the columns. */
+    readonly texts: readonly string[]
+    /** `shop.tests, row 3`: for messages. */
+    readonly place: string
+  },
+  void
+> {
   const columns = wanted.map((column) => quotedColumn(testSet, column))
   const list = columns.map((column) => `CAST(${column} AS VARCHAR)`).join(', ')
   const sql = `SELECT ${list} FROM ${testSet.source}`
-  const select = { sql, database: testSet.database, params: {} }
+  const select = { sql, database: testSet.database, params: testSet.params }
   const { batches } = await runComposedSelect(select, deps, signal)
   let row = 0
   for await (const batch of batches) {

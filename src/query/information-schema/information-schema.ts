@@ -102,7 +102,7 @@ export function informationSchemaSql(snapshot: CatalogSnapshot, name: string): s
   return named(name)?.sql({ snapshot, tables: TABLES })
 }
 
-/** The same of one project: existing clients read `models` and its like there. */
+/** The same for one project, where existing clients read `models` and the like. */
 export function projectSchemaSql(
   snapshot: CatalogSnapshot,
   project: Project,

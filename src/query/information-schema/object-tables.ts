@@ -29,7 +29,7 @@ import { shownParameters } from '../definitions/define-database.ts'
 import { definedFields, maskedModelFields } from '../definitions/fields.ts'
 import { type Cell, columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
 
-/** By the name of its table; tables without rows here are empty, or live. */
+/** By table name; tables without rows here are empty or live. */
 export const OBJECT_ROWS: Readonly<Record<string, (source: SchemaSource) => readonly SchemaRow[]>> =
   {
     DATABASES: ({ snapshot }) => databaseRows(snapshot),
@@ -103,7 +103,7 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [system, ...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
-/** Inserts, evaluations and documents split again in the background. What they were asked is shown without its values. */
+/** Background inserts, evaluations and rechunking. Their statements are shown without values. */
 function queryRows(
   { jobs }: Activity,
   { limits }: Pick<CatalogSnapshot, 'limits'>,
@@ -181,7 +181,7 @@ export function agentOptions({
   })
 }
 
-/** Rows that are at hand, as an answer shows them. */
+/** Rows in memory, as an answer shows them. */
 export interface DescribedObject {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly Cell[])[]

@@ -66,7 +66,7 @@ function constraintsSql(name: string, types: string): (source: SchemaSource) => 
   }
 }
 
-/** SQL for the columns that are of a key: `file`, the physical name of their table, `name`, and `key` as MySQL calls it. */
+/** SQL for columns that belong to a key: `file`, the physical name of their table, `name`, and `key` in MySQL's terms. */
 const KEY_COLUMNS = `SELECT file, name, min(key)[2:] AS key FROM (
     SELECT concat(schema_name, '.', table_name) AS file, unnest(constraint_column_names) AS name,
       CASE WHEN constraint_type = 'PRIMARY KEY' THEN '1PRI'
@@ -128,7 +128,7 @@ const COLUMN_VALUES: Readonly<Record<string, string>> = {
   COLUMN_COMMENT: "coalesce(comment, '')",
 }
 
-/** The columns in their order; what DuckDB's own catalog knows of those of files and tables comes from there. */
+/** The columns in order; for files and tables, DuckDB's own catalog fills in what it knows. */
 function columnsSql(source: SchemaSource): string {
   const rows = catalogRelations(source)
     .flatMap(columnRows)
@@ -253,7 +253,7 @@ const CHUNK_COLUMNS: readonly DescribedColumn[] = [
   { name: 'distance', type: 'DOUBLE', comment: '0 to 2; null without a search' },
 ]
 
-/** What `*` shows, then what can be named as well: the metadata columns, and the one that is searched by. */
+/** What `*` shows, then what can also be named: the metadata columns, and the column to search by. */
 function columnsOf(kb: KnowledgeBase): readonly DescribedColumn[] {
   const columns = new Map(CHUNK_COLUMNS.map((column) => [column.name, column]))
   const comment = 'Metadata; not shown by *'

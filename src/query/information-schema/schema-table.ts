@@ -30,7 +30,7 @@ export interface SchemaSource {
 
 export type Cell = string | number | null
 
-/** By the names of the columns; a missing one is null. */
+/** By column name; a missing one is null. */
 export type SchemaRow = Readonly<Record<string, Cell>>
 
 /** `NAME TABLE_ROWS:BIGINT`: column names, with a type unless VARCHAR. */
@@ -44,7 +44,7 @@ export function schemaColumns(text: string): readonly SchemaColumn[] {
     })
 }
 
-/** The rows of a table that are fetched whenever a statement reads it. */
+/** The rows of a table, fetched whenever a statement reads it. */
 export interface LiveRows {
   readonly rows: readonly SchemaRow[]
   /** Missing rows, and why. */
@@ -59,7 +59,7 @@ export interface LiveTables {
 /** The bound JSON of a table's rows. */
 const LIVE = 'eider_live_'
 
-/** The table whose rows are in this parameter. */
+/** The table whose rows this parameter holds. */
 export function liveTableOf(parameter: string): string | undefined {
   return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
 }
@@ -89,12 +89,12 @@ export function columnsOfTable(name: string): readonly SchemaColumn[] {
   return DEFINITIONS.get(name)?.columns ?? []
 }
 
-/** For a table whose rows are stored: its statement waits for `LiveTables`, which write what they have of it and give no rows. */
+/** For a table with stored rows: its statement waits for `LiveTables`, which write pending rows and return none. */
 export function settledCondition(table: string): string {
   return `$${LIVE}${table.toLowerCase()}::VARCHAR IS NOT NULL`
 }
 
-/** From the rows with a column `asked_by`, those that the statement's caller may see; `LiveTables` knows who that is. */
+/** Limits rows with a column `asked_by` to those the caller may see; `LiveTables` knows the caller. */
 export function askedCondition(table: string): string {
   const asker = (field: string) => {
     return `json_extract_string($${LIVE}${table.toLowerCase()}::VARCHAR, '$[0].${field}')`

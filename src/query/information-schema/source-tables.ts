@@ -21,7 +21,7 @@ export const TABLE_CATALOG = 'def'
 /** A list of all tables does not wait longer for those of data sources. */
 const LISTING_MS = 5_000
 
-/** For one data source, in a list. */
+/** Per data source. */
 const LISTED_MAX = 10_000
 
 /** What lists read of the sources. */
@@ -31,7 +31,7 @@ export interface ListedSources {
 }
 
 /**
- * Data sources that are read at once: enough for ordinary use, without flooding the network for a server that has thousands.
+ * Data sources read at once: enough for ordinary use, without flooding the network if there are thousands.
  */
 const ASKED_AT_ONCE = 64
 const WARNINGS_MAX = 20
@@ -73,7 +73,7 @@ function firstOf(warnings: readonly string[]): readonly string[] {
   return [...warnings.slice(0, WARNINGS_MAX), `${rest} more databases are left out`]
 }
 
-/** Also where the work does not heed its signal. */
+/** Ends also if the work ignores its signal. */
 async function settledBy<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
@@ -163,7 +163,7 @@ function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): read
   return [`Database ${name} has ${tables.length} tables; the first ${LISTED_MAX} are shown`]
 }
 
-/** The fields of sources that are shown in separate columns. */
+/** Fields of sources shown in separate columns. */
 const OWN_COLUMNS = new Set(
   'id name kind schedule watch remove_vanished created_at updated_at knowledge_base project job_id next_run_at watching watch_note last_run'.split(
     ' ',

@@ -73,7 +73,7 @@ function isRelationPlace(tokens: readonly Token[], index: number): boolean {
   return ['from', 'join', ',', '('].includes(before)
 }
 
-/** Where a statement names a relation of the catalog, or casts a name to the number of one. */
+/** Where a statement names a catalog relation, or casts a name to the number of one. */
 export interface CatalogPlace {
   readonly kind: 'relation' | 'cast'
   /** The relation, or what the cast is over the catalog. */
@@ -104,8 +104,8 @@ export function catalogPlaces(sql: string): readonly CatalogPlace[] {
 }
 
 /**
- * The statement for the DuckDB that holds the catalog: schemas by their names there, `regclass` as look-ups, and `~` as a
- * search within the text, where DuckDB matches the whole.
+ * Rewrites the statement for the DuckDB with the catalog: its schema names, `regclass` as look-ups, and `~` as a search
+ * within the text, where DuckDB would match the whole.
  */
 export function overCatalog(sql: string): string {
   const tokens = tokenize(sql)
@@ -136,7 +136,7 @@ export function overCatalog(sql: string): string {
   return text + sql.slice(at).replace(/;\s*$/, '')
 }
 
-/** Functions in FROM, with what to write around those that are not functions of tables in DuckDB. */
+/** Functions in FROM, with the text to put around those that are not table functions in DuckDB. */
 const SET_FUNCTIONS: Readonly<Record<string, readonly [string, string]>> = {
   generate_series: ['(SELECT unnest(', '))'],
   generate_subscripts: ['', ''],
@@ -146,8 +146,8 @@ const SET_FUNCTIONS: Readonly<Record<string, readonly [string, string]>> = {
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|with|using)$/i
 
 /**
- * What to write before and after tokens, by their index: a function in FROM becomes a SELECT, because DuckDB's takes no
- * subquery, and its alias names its column too.
+ * Text before and after tokens, by index: a function in FROM becomes a SELECT, because DuckDB's takes no subquery, and its
+ * alias also names its column.
  */
 function setFunctionParts(tokens: readonly Token[]) {
   const before = new Map<number, string>()
@@ -200,7 +200,7 @@ function closingOf(tokens: readonly Token[], open: number): number {
 
 interface Rewritten {
   readonly text: string
-  /** Tokens that it replaces. */
+  /** Number of tokens replaced. */
   readonly count: number
   /** The text so far, if that changes too. */
   readonly before?: string
@@ -282,7 +282,7 @@ function isFunctionColumn(token: Token | undefined): boolean {
   return /^typ(receive|send|input|output|analyze|modin|modout)$/i.test(token?.value ?? '')
 }
 
-/** In PostgreSQL a backslash in the pattern of LIKE means the next sign itself. */
+/** In PostgreSQL, a backslash in a LIKE pattern escapes the next character. */
 function patternAt(sql: string, tokens: readonly Token[], index: number): Rewritten | undefined {
   const { value, start, end } = tokens[index] ?? END_TOKEN
   // `E'…'` is the word E and a text.
@@ -392,5 +392,5 @@ const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0
 /** A text, a column, a number or a call at the end of the text so far. */
 const OPERAND = /(?:'(?:[^']|'')*'|[\w."]+(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))\s*$/
 
-/** The statements that make the catalog's views. */
+/** Statements that create the catalog's views. */
 export const CATALOG_SCRIPT = script

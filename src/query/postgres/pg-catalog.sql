@@ -14,11 +14,16 @@ CREATE TYPE pgc.xid AS BIGINT;
 
 CREATE TABLE pgc.session_facts (db VARCHAR, project VARCHAR, username VARCHAR, version VARCHAR);
 CREATE TABLE pgc.namespaces (oid BIGINT, nspname VARCHAR);
-CREATE TABLE pgc.relations (
+CREATE TABLE pgc.own_relations (
   oid BIGINT, relname VARCHAR, relnamespace BIGINT, relkind VARCHAR, natts SMALLINT, rows BIGINT, comment VARCHAR);
-CREATE TABLE pgc.attributes (
+CREATE TABLE pgc.own_attributes (
   attrelid BIGINT, attname VARCHAR, atttypid BIGINT, attlen SMALLINT, attnum SMALLINT, atttypmod INTEGER,
   attnotnull BOOLEAN, is_key BOOLEAN, default_text VARCHAR, comment VARCHAR);
+-- The catalog's own.
+CREATE TABLE pgc.system_relations AS FROM pgc.own_relations;
+CREATE TABLE pgc.system_attributes AS FROM pgc.own_attributes;
+CREATE VIEW pgc.relations AS FROM pgc.own_relations UNION ALL FROM pgc.system_relations;
+CREATE VIEW pgc.attributes AS FROM pgc.own_attributes UNION ALL FROM pgc.system_attributes;
 CREATE TABLE pgc.settings (name VARCHAR, setting VARCHAR);
 CREATE TABLE pgc.types (oid BIGINT, typname VARCHAR, typlen SMALLINT, typarray BIGINT);
 
@@ -880,7 +885,7 @@ CREATE VIEW info.character_sets AS SELECT NULL::VARCHAR AS character_set_catalog
   'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use;
 
 -- The catalog's own relations, with PostgreSQL's numbers where clients name them.
-INSERT INTO pgc.relations BY NAME
+INSERT INTO pgc.system_relations BY NAME
   SELECT coalesce(k.oid, 12000 + row_number() OVER (ORDER BY d.schema, d.name)) AS oid, d.name AS relname,
     CASE d.schema WHEN 'pgc' THEN 11 ELSE 12 END AS relnamespace, CASE WHEN k.oid IS NULL THEN 'v' ELSE 'r' END AS relkind,
     d.column_count AS natts
@@ -896,10 +901,10 @@ INSERT INTO pgc.relations BY NAME
     ('pg_event_trigger', 3466), ('pg_enum', 3501), ('pg_range', 3541), ('pg_seclabel', 3596), ('pg_ts_config', 3602),
     ('pg_publication', 6104), ('pg_sequence', 2224)) AS k(name, oid) ON k.name = d.name
   WHERE (d.schema = 'pgc' AND d.name LIKE 'pg\_%' ESCAPE '\') OR d.schema = 'info';
-INSERT INTO pgc.attributes BY NAME
+INSERT INTO pgc.system_attributes BY NAME
   SELECT r.oid AS attrelid, c.column_name AS attname, t.oid AS atttypid, t.size AS attlen, c.column_index AS attnum,
     -1 AS atttypmod, false AS attnotnull, false AS is_key
-  FROM duckdb_columns() AS c JOIN pgc.relations AS r ON r.relname = c.table_name
+  FROM duckdb_columns() AS c JOIN pgc.system_relations AS r ON r.relname = c.table_name
   JOIN (VALUES ('BIGINT', 26, 4), ('INTEGER', 23, 4), ('SMALLINT', 21, 2), ('VARCHAR', 25, -1), ('BOOLEAN', 16, 1), ('FLOAT', 700, 4),
     ('DOUBLE', 701, 8), ('TIMESTAMP WITH TIME ZONE', 1184, 8), ('INTERVAL', 1186, 16), ('BLOB', 17, -1), ('BIGINT[]', 1028, -1),
     ('SMALLINT[]', 1005, -1), ('USMALLINT[]', 22, -1), ('UINTEGER[]', 30, -1), ('INTEGER[]', 1007, -1), ('VARCHAR[]', 1009, -1)) AS t(name, oid, size) ON t.name = c.data_type

@@ -1,4 +1,4 @@
-/** PostgreSQL's catalog over what one caller may see, for clients that read it to find their way. */
+/** PostgreSQL's catalog of what one caller may see, for clients that explore the schema. */
 import { literal } from '../../core/domain/identifier.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
@@ -14,8 +14,8 @@ import {
 export interface ScratchDatabase {
   /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
-  /** Rows as a list of objects, by the names of the table's columns. */
-  fill(table: string, rows: readonly object[]): Promise<void>
+  /** Replaces what these tables hold, at once: lists of objects, by the names of a table's columns. */
+  fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void>
   close(): void
 }
 
@@ -32,7 +32,7 @@ export interface CatalogType {
   readonly array: number
 }
 
-export interface CatalogCaller {
+interface CatalogCaller {
   /** As the client calls it. */
   readonly database: string
   /** What plain names belong to. */
@@ -40,11 +40,9 @@ export interface CatalogCaller {
   readonly username: string
 }
 
-export interface CatalogDeps {
+interface CatalogDeps {
   /** @param script run before it is used */
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
-  /** Rows of a statement, with the caller's rights. */
-  readonly rows: (sql: string) => Promise<readonly (readonly unknown[])[]>
   readonly types: readonly CatalogType[]
   /** What clients may ask for by name, with the values of a new session. */
   readonly settings: ReadonlyMap<string, string>
@@ -55,6 +53,9 @@ export interface CatalogDeps {
     readonly modifier: number
   }
 }
+
+/** Rows of a statement, with the caller's rights. */
+export type CatalogRows = (sql: string) => Promise<readonly (readonly unknown[])[]>
 
 const FIRST_OID = 16_384
 /** Added to a table's number: that of its primary key. */
@@ -73,11 +74,12 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
   { oid: 2278, name: 'void', size: 4, array: 0 },
 ]
 
-/** The catalog as one caller sees it, until the server's own changes. */
-export async function openCatalog(
+/** What the catalog's tables hold for one caller. */
+async function catalogTables(
   { database, project, username }: CatalogCaller,
-  { openScratch, rows, types, settings, typeOf }: CatalogDeps,
-): Promise<PgCatalog> {
+  { types, settings, typeOf }: Omit<CatalogDeps, 'openScratch'>,
+  rows: CatalogRows,
+): Promise<Readonly<Record<string, readonly object[]>>> {
   const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
   const tables = await rows(
     'SELECT table_schema, table_name, table_type, table_rows, table_comment FROM information_schema.tables',
@@ -125,23 +127,20 @@ export async function openCatalog(
   const scalars = [...types, ...SYSTEM_TYPES].map(({ oid, name, size, array }) => {
     return { oid, typname: name, typlen: size, typarray: array }
   })
-  const scratch = await openScratch(CATALOG_SCRIPT)
   const version = 'PostgreSQL 16.4 (Eider)'
-  await scratch.fill('pgc.session_facts', [{ db: database, project, username, version }])
-  await scratch.fill('pgc.namespaces', [
+  const system = [
     { oid: 11, nspname: 'pg_catalog' },
     { oid: 12, nspname: 'information_schema' },
-    ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname })),
-  ])
+  ]
   const shownSettings = new Map([...settings, ['search_path', project]])
-  await scratch.fill(
-    'pgc.settings',
-    [...shownSettings].map(([name, setting]) => ({ name, setting })),
-  )
-  await scratch.fill('pgc.relations', [...relations, ...indexes])
-  await scratch.fill('pgc.attributes', attributes)
-  await scratch.fill('pgc.types', [...scalars, ...arrays])
-  return new PgCatalog(scratch)
+  return {
+    'pgc.session_facts': [{ db: database, project, username, version }],
+    'pgc.namespaces': [...system, ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname }))],
+    'pgc.settings': [...shownSettings].map(([name, setting]) => ({ name, setting })),
+    'pgc.own_relations': [...relations, ...indexes],
+    'pgc.own_attributes': attributes,
+    'pgc.types': [...scalars, ...arrays],
+  }
 }
 
 function commentOf(kind: unknown, comment: unknown): string | null {
@@ -151,15 +150,40 @@ function commentOf(kind: unknown, comment: unknown): string | null {
 
 const NO_SUCH_TABLE = /Table with name .* does not exist/
 
+/** The catalog as one caller sees it, until the server's own changes. */
 export class PgCatalog {
   readonly #scratch: ScratchDatabase
+  readonly #caller: CatalogCaller
+  readonly #deps: CatalogDeps
 
-  constructor(scratch: ScratchDatabase) {
+  private constructor(scratch: ScratchDatabase, caller: CatalogCaller, deps: CatalogDeps) {
     this.#scratch = scratch
+    this.#caller = caller
+    this.#deps = deps
+  }
+
+  static async open(
+    caller: CatalogCaller,
+    deps: CatalogDeps,
+    rows: CatalogRows,
+  ): Promise<PgCatalog> {
+    const catalog = new PgCatalog(await deps.openScratch(CATALOG_SCRIPT), caller, deps)
+    return catalog.refilled(rows)
+  }
+
+  /** The same with what the caller may see by now: making it takes many times longer. It is closed where that fails. */
+  async refilled(rows: CatalogRows): Promise<PgCatalog> {
+    try {
+      await this.#scratch.fill(await catalogTables(this.#caller, this.#deps, rows))
+      return this
+    } catch (error) {
+      this.close()
+      throw error
+    }
   }
 
   /**
-   * @returns undefined: the statement reads data too
+   * @returns undefined: the statement also reads data
    * @throws AppError `sql_failed` with what the catalog here does not have
    */
   async read(sql: string, signal: AbortSignal): Promise<ScratchRows | undefined> {
@@ -173,7 +197,7 @@ export class PgCatalog {
     }
   }
 
-  /** The statement with the catalog's rows in it, for the engine that has the data. */
+  /** Inlines the catalog's rows into the statement, for the engine that has the data. */
   withRows(sql: string, signal: AbortSignal): Promise<string> {
     return withCatalogRows(sql, (part) => this.#scratch.read(part, signal))
   }
@@ -186,7 +210,7 @@ export class PgCatalog {
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
 
 /**
- * A statement that reads both the catalog and data: the rows of catalog relations are inserted into it.
+ * A statement that reads both the catalog and data: rows of catalog relations are inlined.
  * @param read a statement over the catalog
  */
 async function withCatalogRows(

@@ -24,16 +24,14 @@ export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
 }
 
-interface ParameterPlace {
+function parameterPlaces(sql: string): readonly {
   /** From 1. */
   readonly number: number
   readonly start: number
   readonly end: number
-  /** After LIMIT or OFFSET only a number can come. */
+  /** After LIMIT or OFFSET only a number is possible. */
   readonly isCount: boolean
-}
-
-function parameterPlaces(sql: string): readonly ParameterPlace[] {
+}[] {
   if (!sql.includes('$')) return []
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index) => {
@@ -45,17 +43,11 @@ function parameterPlaces(sql: string): readonly ParameterPlace[] {
   })
 }
 
-/** A column that a `$n` is compared with, or stored in. */
-export interface ParameterColumn {
-  readonly number: number
-  readonly column: string
-}
-
 const COMPARISONS = new Set(['=', '<', '>', '<=', '>=', '<>', '!='])
 
 /** The columns that determine the types of a statement's `$n`, and their relations. */
 export function parameterColumns(sql: string): {
-  readonly columns: readonly ParameterColumn[]
+  readonly columns: readonly { readonly number: number; readonly column: string }[]
   readonly relations: readonly string[]
 } {
   const tokens = tokenize(sql)
@@ -96,7 +88,7 @@ function isName(token: Token | undefined): token is Token {
   return token?.kind === 'word' || token?.kind === 'name'
 }
 
-/** `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by its place among the tokens. */
+/** `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. */
 function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
   const columns = new Map<number, string>()
   const open = tokens.findIndex(({ text }) => text === '(')
@@ -139,7 +131,7 @@ export interface ParameterValue {
   readonly text: string | null
   /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
   readonly cast: string | null
-  /** For a list: its elements. */
+  /** Elements of a list. */
   readonly elements?: readonly (string | null)[]
 }
 
@@ -214,7 +206,7 @@ export interface CopyStatement {
   readonly nullText: string
 }
 
-/** undefined: not a COPY. @throws AppError for an unsupported form of it */
+/** undefined: not a COPY. @throws AppError for an unsupported form */
 export function copyStatement(sql: string): CopyStatement | undefined {
   const tokens = tokenize(sql)
   if (tokens[0]?.text.toLowerCase() !== 'copy') return undefined
@@ -277,7 +269,7 @@ function copyOptions(
   }
 }
 
-/** Where a message of Eider says the statement is wrong, from 1; null: it names no position. */
+/** Position of the mistake according to an Eider message, from 1; null: none is given. */
 export function positionOf(message: string, sql: string): number | null {
   const [, line, column] = /^line (\d+), column (\d+)/.exec(message) ?? []
   if (line === undefined || column === undefined) return null

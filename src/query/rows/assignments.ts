@@ -18,7 +18,7 @@ import { enclosed } from '../select/views.ts'
 type AssignmentTarget =
   | { readonly kind: 'content'; readonly column: string }
   | { readonly kind: 'metadata'; readonly name: string }
-  /** The whole object: the keys it has are set, others stay. */
+  /** The whole object: its keys are set, others stay. */
   | { readonly kind: 'metadata_object' }
 
 type Update = Extract<RowStatement, { kind: 'update' }>
@@ -81,7 +81,7 @@ function targetOf(column: readonly string[], kb: KnowledgeBase): AssignmentTarge
   return { kind: 'metadata', name: metadataName(name, kb) }
 }
 
-/** The name as it was declared, where names were. @throws AppError `sql_not_supported` for another one */
+/** The declared name, if names were declared. @throws AppError `sql_not_supported` for another one */
 function metadataName(name: string, kb: KnowledgeBase): string {
   if (kb.metadataColumns === null) return name
   const declared = findColumn(kb.metadataColumns, name)
@@ -102,8 +102,8 @@ export interface AssignedValues {
 
 /**
  * @param values of the targets, in their order
- * @throws AppError `insert_failed` for a content that is empty, a metadata that is not an object, or a value beyond the
- * limits; `sql_not_supported` for an undeclared key of metadata
+ * @throws AppError `insert_failed` for empty content, metadata that is not an object, or a value beyond the limits;
+ * `sql_not_supported` for an undeclared key of metadata
  */
 export function assignedValues(
   targets: readonly AssignmentTarget[],
@@ -189,7 +189,7 @@ export async function guardedList(
   return withValues(own.replace(new RegExp(` AS ${VALUE}$`), ''), statement.values)
 }
 
-/** DuckDB takes no parameters in RETURNING and in what it stores with a table. @throws AppError `sql_not_supported` */
+/** DuckDB takes no parameters in RETURNING and in expressions stored with a table. @throws AppError `sql_not_supported` */
 function withValues(sql: string, values: BoundSql['values']): string {
   const parameters = tokenize(sql).filter(({ kind }) => kind === 'parameter')
   let text = ''
@@ -212,7 +212,7 @@ function valueSql(value: BoundSql['values'][string] | undefined): string {
   throw new AppError('sql_not_supported', message)
 }
 
-/** They would be computed while all other writes wait. @throws AppError `sql_not_supported` */
+/** They would run while all other writes wait. @throws AppError `sql_not_supported` */
 function refuseQueries(sql: string): void {
   const isQuery = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard').some((token) => {
     return token.kind === 'word' && token.text.toLowerCase() === 'select'
@@ -223,8 +223,7 @@ function refuseQueries(sql: string): void {
 }
 
 /**
- * The same for expressions that are stored with a table and must keep their meaning: nothing in them is limited by functions
- * of Eider.
+ * The same for expressions stored with a table, whose meaning must not change: Eider's limiting functions cannot be added.
  * @throws AppError `sql_not_supported`
  */
 export async function storedExpression(
@@ -251,8 +250,8 @@ export function withoutDefaults(source: string): string {
 }
 
 /**
- * `VALUES (1, DEFAULT)` as a query: the word becomes the value of its column. `DEFAULT VALUES` is one row of them. Any other
- * source stays as it is.
+ * `VALUES (1, DEFAULT)` as a query: DEFAULT becomes the default of its column. `DEFAULT VALUES` is one row of them. Any
+ * other source is unchanged.
  * @param columns of the values, in their order
  * @param defaults SQL by the names of columns
  */

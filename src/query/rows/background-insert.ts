@@ -1,4 +1,7 @@
-/** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
+/**
+ * `INSERT INTO … USING background = true`, or an insert that takes too long: a job, answered with its row of
+ * information_schema.queries.
+ */
 
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
@@ -30,7 +33,7 @@ type Insert = Extract<RowStatement, { kind: 'insert' }>
 /** The statement, as its job keeps it. */
 interface StoredStatement {
   readonly source: 'sql'
-  /** A knowledge base of the same name is not the one that was meant. */
+  /** A later knowledge base of the same name is not meant. */
   readonly knowledgeBaseId: number
   readonly statement: Insert
   readonly db: string
@@ -58,7 +61,7 @@ export async function startBackgroundInsert(
 }
 
 /**
- * Waits for an insert; if that takes too long, it becomes a job.
+ * Waits for an insert; if it takes too long, it becomes a job.
  * @throws AppError as `insertRows`
  */
 export async function runWaitedInsert(

@@ -15,7 +15,7 @@ import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from '.
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
-/** A statement about a table that was found, while nothing else writes it. */
+/** A statement on an existing table, run while nothing else writes to it. */
 interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
   readonly table: ProjectTable
 }
@@ -45,19 +45,17 @@ export async function changeTableRows(
   })
 }
 
-/** A change whose rows a SELECT gives. */
-interface SelectedChange extends Omit<RowWrite, 'select' | 'returning'> {
-  readonly sql: string
-  /** As it was written. */
-  readonly returning: string | null
-}
-
 async function write(
-  { sql, returning, ...change }: SelectedChange,
+  given: Omit<RowWrite, 'select' | 'returning'> & {
+    readonly sql: string
+    /** As it was written. */
+    readonly returning: string | null
+  },
   { db, params }: StatementRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
+  const { sql, returning, ...change } = given
   const { table, alias } = change
   const scope = { db, params, from: aliased(table, alias) }
   const list = () => guardedList(returning ?? '', scope, deps, signal)
@@ -183,7 +181,7 @@ async function deleteRows(
   return composing(() => write(change, request, deps, signal))
 }
 
-/** The SELECT of the rows that are meant, with new values. */
+/** The SELECT of the affected rows with new values. */
 function rowsSql(
   { statement, table }: TableRequest<StatementOf<'update' | 'delete'>>,
   alias: string,
@@ -199,17 +197,12 @@ function rowsSql(
   return `SELECT ${list} FROM ${from.join(', ')}${condition}`
 }
 
-interface AssignedColumn {
-  readonly column: string
-  readonly value: string
-}
-
 /** @throws AppError `sql_unknown_name`, `sql_not_supported` */
 function assigned(
   assignments: readonly Assignment[],
   table: ProjectTable,
   alias: string,
-): readonly AssignedColumn[] {
+): readonly { readonly column: string; readonly value: string }[] {
   const sets = assignments.map(({ column: [first = '', ...rest], value }) => {
     const isQualified = rest.length === 1 && nameKey(first) === nameKey(alias)
     if (rest.length > 0 && !isQualified) {

@@ -23,7 +23,7 @@ import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
-/** The rows of a SELECT are read while earlier ones are embedded, which may take hours. */
+/** Rows of a SELECT are read while earlier ones are embedded, which may take hours. */
 const READING_MS = DAY_MS
 
 const BATCH_MAX = 100_000
@@ -52,11 +52,7 @@ export async function insertRows(
 /** Stores the rows of the SELECT or VALUES. `isBatched`: in several transactions, for either kind. */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
-  {
-    counts,
-    options,
-    isBatched,
-  }: {
+  given: {
     readonly counts: StoredCounts
     readonly options: StoringOptions
     readonly isBatched: boolean
@@ -64,6 +60,7 @@ export async function storeSelected(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const { counts, options, isBatched } = given
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])
@@ -150,7 +147,7 @@ export function storingOptions(sent: Fields): StoringOptions {
 
 type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
 
-/** With their types. Types of numbers in VALUES are inferred as for JSON: `9.5` is not a DECIMAL(2,1). */
+/** With their types. Number types in VALUES are inferred as for JSON: `9.5` is not a DECIMAL(2,1). */
 function valueBatches({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
   return isValues ? withPlainNumbers(typedBatches) : typedBatches
 }
@@ -181,7 +178,7 @@ async function* rowsToInsert(
   ]
   const metadataColumn = findColumn(columns, 'metadata')
   const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
-  // Of columns with the same name, the first, as in a join of two tables with an `id`.
+  // The first of columns with the same name, as in a join of two tables with an `id`.
   const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
   for await (const batch of batches) {
     for (const values of batch) {
@@ -216,7 +213,7 @@ function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   }
 }
 
-/** A column that has the name of a field wins. */
+/** A column with the name of a field wins. */
 function withFields(row: Row, metadataColumn: string): Row {
   const { [metadataColumn]: metadata = null, ...rest } = row
   if (metadata === null) return rest

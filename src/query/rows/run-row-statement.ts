@@ -41,7 +41,7 @@ import { type AssignedValues, assignedValues, assignmentTargets } from './assign
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { changeTableRows } from './change-table-rows.ts'
 
-/** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or the chunks that were changed or deleted. */
+/** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or changed or deleted chunks. */
 export async function runRowStatement(
   request: StatementRequest<RowStatement>,
   deps: QueryDeps,
@@ -78,7 +78,7 @@ function refuseForKnowledgeBase(statement: RowStatement): void {
   throw new AppError('sql_not_supported', message)
 }
 
-/** Removes exactly the chunks that its WHERE found. @returns how many were still there */
+/** Removes exactly the chunks its WHERE found. @returns how many still existed */
 async function deleteRows(
   request: KnowledgeBaseRequest<Extract<RowStatement, { kind: 'delete' }>>,
   deps: QueryDeps,
@@ -135,9 +135,8 @@ function notChangeable(name: string): AppError {
 type Update = Extract<RowStatement, { kind: 'update' }>
 
 /**
- * Computes the new values by a SELECT, then changes exactly the chunks that it found. Metadata changes in place. A new
- * content is that of the chunk where WHERE names `chunk_id`, else of its whole document, which is chunked and embedded
- * again.
+ * Computes new values with a SELECT, then changes exactly the chunks it found. Metadata changes in place. New content
+ * replaces one chunk if WHERE names `chunk_id`, else the whole document, which is chunked and embedded again.
  * @returns how many chunks changed, or how many the changed documents have now
  * @throws AppError `sql_not_supported` for what cannot be set, `insert_failed` for a content that cannot be stored
  */
@@ -160,19 +159,20 @@ async function updateRows(
   return update(request, deps, signal)
 }
 
-interface AssignedChunk extends AssignedValues {
-  readonly chunkKey: bigint
-  /** Values of the other expressions. */
-  readonly others: readonly ResultValue[]
-}
-
 /** The matching chunks with their new values, and those of other expressions. */
 async function* assignedChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
   others: readonly string[] = [],
-): AsyncGenerator<AssignedChunk, void> {
+): AsyncGenerator<
+  AssignedValues & {
+    readonly chunkKey: bigint
+    /** Values of the other expressions. */
+    readonly others: readonly ResultValue[]
+  },
+  void
+> {
   const { statement, kb } = request
   const targets = assignmentTargets(statement, kb)
   const expressions = [...others, ...statement.assignments.map(({ value }) => value)]
@@ -225,7 +225,8 @@ async function updateChunks(
 
 /** The new text of a chunk of this column, or undefined if it stays. */
 function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
-  // The knowledge base may have had other columns when the chunk was stored. With one column left, it is that one's.
+  // The knowledge base may have had other columns when the chunk was stored. If only one column is left, it must be that
+  // one's.
   const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1
   const found = [...texts].find(([name]) => isOnly || nameKey(name) === nameKey(column))
   return found?.[1]
@@ -268,7 +269,7 @@ function refuseTooMany(count: number): void {
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
 /**
- * Finds the chunks with an ordinary SELECT, so that a WHERE means the same in both. The change then applies to exactly these
+ * Finds the chunks with an ordinary SELECT, so that WHERE means the same in both. The change applies to exactly these
  * chunks, even if others are written in between.
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
@@ -306,8 +307,8 @@ async function* matchingChunks(
 const VALUE = '__value_'
 
 /**
- * SQL that is put between parentheses must not close them, or its rest would become another part of the statement. And
- * only the SELECT around it may name the keys of chunks.
+ * SQL placed between parentheses must not close them, or its rest would become another part of the statement. Only the outer
+ * SELECT may name chunk keys.
  */
 function refuseOtherParts(sql: string): void {
   let depth = 0
@@ -339,7 +340,7 @@ const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 function columnNamesIn(sql: string): readonly string[] {
   const tokens = dialectTokens(sql)
   const names: string[] = []
-  // For each open parenthesis: is it part of a sub-query?
+  // Per open parenthesis: whether it belongs to a sub-query.
   const open: boolean[] = []
   for (const [index, { kind, text, value }] of tokens.entries()) {
     const isWithin = open.at(-1) === true

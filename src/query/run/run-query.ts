@@ -37,13 +37,13 @@ export interface QueryRequest {
   readonly params: Parameters
   /** Whose `@variables` it sees and sets; unset or null: its own. */
   readonly session?: SessionName | null
-  /** Told, before it runs, of what the statement changes. */
+  /** Called before it runs, with what the statement changes. */
   readonly onChange?: (change: StatementChange) => void
-  /** The encoding of all rows, if JSON values would lose their types: the result then has `encoded`. */
+  /** How to encode all rows if JSON would lose their types: the result then has `encoded`. */
   readonly encoding?: RowEncoding
-  /** Wants `exactBatches`, where the rows have them. */
+  /** Requests `exactBatches`, if the rows have them. */
   readonly isExact?: boolean
-  /** Came in an address that anybody may open: it may read, and neither change anything nor ask an agent. */
+  /** From an address anyone may have written: it may read, but not change anything or ask an agent. */
   readonly isLink?: boolean
 }
 
@@ -80,7 +80,7 @@ export async function runQuery(
   return withEncoding({ kind: 'table', rows, context: { db } }, encoding, deps)
 }
 
-/** Rows that do not come from the engine are few: their types follow from their values. */
+/** Rows not from the engine are few: their types follow from their values. */
 function withEncoding(
   result: QueryResult,
   encoding: RowEncoding | undefined,
@@ -138,7 +138,7 @@ export async function exportRows(
   })
 }
 
-/** Whether a statement that is to run later can be read at all. @throws AppError as for running it */
+/** Whether a statement for later can be parsed. @throws AppError as for running it */
 export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
   const { select } = parseRequest(request, deps)
   const [first] = select === undefined ? [] : tokenize(select.sql)
@@ -155,7 +155,7 @@ function requireScopes(statement: Statement | undefined, author: Principal | und
   if (isSelect && !mayDo(author, 'ask')) requireScope(author, 'read')
 }
 
-/** Clients that were not told a project name the default one: a principal who may not see it gets its own first one. */
+/** Clients not configured with a project name the default one: a principal without access to it gets its own first one. */
 function inOwnDatabase(request: QueryRequest, { rights }: QueryDeps): QueryRequest {
   const [first] = rights?.namespaces ?? []
   const isDefault = nameKey(request.db) === DEFAULT_PROJECT && !sees(rights, request.db)
@@ -191,7 +191,7 @@ function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps):
   try {
     return parse('standard')
   } catch (error) {
-    // A statement with backslash escapes may not even be cut into tokens in the standard way.
+    // A statement with backslash escapes may not even tokenize in the standard way.
     if (!named.includes("\\'") && !named.includes('\\"')) throw error
     return parse('backslash')
   }

@@ -1,4 +1,4 @@
-/** One run of a schedule: its statements, one after the other, each over what came since the last run. */
+/** One run of a schedule: its statements in order, each over what was added since the last run. */
 import {
   findKnowledgeBase,
   findTable,
@@ -28,7 +28,7 @@ import { checkStatement, runQuery } from './run-query.ts'
 interface Checkpoint {
   /** The next statement. */
   readonly statement: number
-  /** The highest value to read, if known: it reads the same rows again. */
+  /** The highest value to read, if known: the run reads the same rows again. */
   readonly high: LastMark | null
   /** The IF gave a row. */
   readonly isAllowed: boolean
@@ -61,9 +61,9 @@ export function statementsOf(text: string): readonly string[] {
 }
 
 /**
- * The rows that a statement reads are decided before it runs and stored with the job, so that after a crash it reads the
- * same again: every statement that stores rows of a LAST stores the same ones under the same ids.
- * @returns false where the IF gave no row
+ * Which rows a statement reads is decided before it runs and stored with the job, so that after a crash it reads the same
+ * ones: every statement with LAST stores the same rows under the same ids.
+ * @returns false if the IF returned no row
  */
 export async function runScheduled(
   schedule: StoredSchedule,
@@ -151,7 +151,7 @@ async function runWhole(sql: string, { schedule, deps, signal }: Run): Promise<v
   for await (const _ of result.rows.batches) signal.throwIfAborted()
 }
 
-/** The highest value that there is now, above what was taken; null: nothing came. */
+/** The current highest value above the last mark; null: nothing was added. */
 async function highest(
   sql: string,
   condition: LastCondition,
@@ -217,7 +217,7 @@ function valueText({ value, type }: LastMark): string {
 
 const TIME_PLACEHOLDERS = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
 
-/** Before the first run everything is later than the last one. */
+/** Before the first run, everything counts as new. */
 const EPOCH = '1970-01-01 00:00:00'
 
 type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
@@ -229,7 +229,7 @@ export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: Las
   return sql.replaceAll(TIME_PLACEHOLDERS, (_all, mark: string, name: string) => {
     const isStart = name.toUpperCase() === 'START_DATETIME'
     const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
-    // Existing clients write it in double quotes, too.
+    // Existing clients also write it in double quotes.
     return mark === '' ? time : `'${time}'`
   })
 }
@@ -242,8 +242,8 @@ const STATEMENTS_MAX = 100
 const CHECK_MS = 10_000
 
 /**
- * Plans what the statements read; nothing of it runs. What cannot be known now, as a database that does not answer, is left to
- * the first run.
+ * Plans what the statements read, without running anything. What cannot be known now, such as a database that does not
+ * answer, is left to the first run.
  * @throws AppError `invalid_schedule`, `sql_…`, `knowledge_base_not_found`
  */
 export async function checkScheduled(
@@ -278,19 +278,16 @@ export async function checkScheduled(
   }
 }
 
-/** @returns whether it makes nothing that others could read */
+/** @returns whether its results are visible to no one */
 async function planStatement(
   sql: string,
-  {
-    database,
-    deps,
-    signal,
-  }: {
+  given: {
     readonly database: string
     readonly deps: QueryDeps
     readonly signal: AbortSignal
   },
 ): Promise<boolean> {
+  const { database, deps, signal } = given
   const snapshot = deps.catalog.snapshot()
   const condition = lastCondition(sql)
   const whole = condition === undefined ? sql : withoutLast(sql, condition)

@@ -64,7 +64,7 @@ function functionOf([
   ]
 }
 
-/** @returns undefined: no statement may call it */
+/** @returns undefined: statements may not call it */
 function functionKind(name: string): SqlFunction['kind'] | undefined {
   if (isWindowFunction(name)) return 'window'
   if (isAggregateFunction(name)) return 'aggregate'

@@ -20,9 +20,8 @@ type Scopes = readonly (Scope | 'everything')[]
 type Kind = Statement['kind']
 
 /**
- * The scopes that each kind of statement needs before anything in it is examined. Everything it reads beyond that, such as a
- * SELECT within it, needs its own: names are resolved with the caller's rights. A kind missing here does not compile; the
- * strictest answer is an admin of everything.
+ * The scopes each kind of statement needs before anything in it is examined. What it reads beyond that, such as a SELECT
+ * within it, needs its own: names are resolved with the caller's rights. A kind missing here does not compile.
  */
 const SCOPES: {
   readonly [K in Kind]: Scopes | ((statement: Extract<Statement, { kind: K }>) => Scopes)
@@ -40,7 +39,7 @@ const SCOPES: {
   use: [],
   transaction: [],
   create_knowledge_base: ['write'],
-  // Another model is sent all that is stored.
+  // Another model receives all stored text.
   alter_knowledge_base: ['write', 'read'],
   drop_knowledge_base: ['write'],
   create_index: ['write'],
@@ -57,7 +56,7 @@ const SCOPES: {
   // Its answer reveals what is in the table.
   truncate: ['write', 'read'],
   insert: ({ ofTable }) => (ofTable === undefined ? ['write'] : ['write', 'read']),
-  // How many rows they changed says what their conditions found.
+  // The number of changed rows reveals what the conditions match.
   update: ['write', 'read'],
   delete: ['write', 'read'],
   query_cancel: ['write'],
@@ -70,7 +69,7 @@ const SCOPES: {
   // It runs by itself, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
-  // No principal creates or changes more than it has: the definitions check that.
+  // A principal cannot grant more than it has: the definitions check that.
   create_key: ['admin'],
   drop_key: ['admin'],
   show_keys: ['admin'],
@@ -120,14 +119,12 @@ export function depsFor(
   deps: QueryDeps,
   author: Principal | null,
   rights: Rights | null,
-  {
-    visible,
-    jobStore,
-  }: {
+  given: {
     readonly visible: VisibleCatalogs
     readonly jobStore: Pick<JobStore, 'workOf'>
   },
 ): QueryDeps {
+  const { visible, jobStore } = given
   const own = author === null ? deps : { ...deps, author }
   if (rights === null) return own
   return {
@@ -150,7 +147,7 @@ function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalo
   })
 }
 
-/** Jobs of the projects that the principal may name; others do not exist for it. */
+/** Jobs of the projects the principal may name; others do not exist for it. */
 export function limitedJobs(
   jobs: Jobs,
   rights: Rights | null,
@@ -166,7 +163,7 @@ export function limitedJobs(
   /** It runs with the rights of the principal who started it; restarting it requires these rights. */
   const refuseOthers = async (id: number) => {
     const { kind } = seen(id)
-    // It reads and writes one knowledge base that they see.
+    // It reads and writes one knowledge base they can see.
     if (kind === 'rechunk') return
     const { request } = await store.workOf(id)
     const isOwnKind = kind === 'insert' || kind === 'import' || kind === 'evaluation'

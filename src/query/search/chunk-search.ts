@@ -26,18 +26,18 @@ export interface ChunkSearch {
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha?: number
   readonly fusion?: Fusion
-  /** Whether the vector is moved towards the first chunks; unset: as the knowledge base says. */
+  /** Whether to move the vector towards the first chunks; unset: the knowledge base's setting. */
   readonly hasFeedback?: boolean
   /** See `searchFilter`. */
   readonly filters?: unknown
   readonly minRelevance?: number
-  /** Unset: where the knowledge base has a reranking model. */
+  /** Unset: if the knowledge base has a reranking model. */
   readonly rerank?: boolean
   /** The best chunk of each document, instead of the best chunks. */
   readonly isPerDocument?: boolean
 }
 
-/** A search whose fields fit each other and its knowledge base. */
+/** A search whose fields are consistent with each other and the knowledge base. */
 export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
   readonly knowledgeBase: KnowledgeBase
   readonly mode: SearchMode
@@ -49,7 +49,7 @@ export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
 export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSearch {
   const { query, alpha, fusion, hasFeedback, filters = {} } = search
   const isText = typeof query === 'string'
-  // A long one is refused with the other texts that are too long to search for, and nothing reads it before.
+  // Long texts are refused later with the other overlong ones, and are not scanned here.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
   if (isEmpty) throw wrongSearch('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
@@ -95,7 +95,7 @@ export interface FoundChunk {
 export interface SearchedChunks {
   /** The best first. */
   readonly chunks: readonly FoundChunk[]
-  /** How they were found. null: nothing is stored that could be searched. */
+  /** How they were found. null: nothing is stored. */
   readonly run: SelectRows | null
 }
 
@@ -113,7 +113,7 @@ export async function searchChunks(
 }
 
 /**
- * Runs a SELECT of a search. null: nothing is stored that could be searched.
+ * Runs the SELECT of a search. null: nothing is stored.
  * @throws AppError those of `runSelect`: `dimension_mismatch`, `sql_invalid_search`, `provider_failed`, `timeout`, …
  */
 export async function runSearchSelect(
@@ -123,7 +123,7 @@ export async function runSearchSelect(
   signal: AbortSignal,
 ): Promise<SelectRows | null> {
   const { knowledgeBase: kb, filter, isReranked, query, minRelevance } = search
-  // Without a vector there is nothing to find, and no length to compare a query's with.
+  // Without a vector there is nothing to find, and no length to check a query's against.
   if (kb.dimensions === null) return null
   const request: SelectRequest = {
     sql,
@@ -163,7 +163,7 @@ export function hybridOf(search: CheckedSearch): HybridSearch | null {
   return combinedSearch({ alpha, fusion, hasFeedback }, knowledgeBase.search)
 }
 
-/** Whether the vector of its text is moved towards the first chunks, where these hold a word of it. */
+/** Whether the query's vector is moved towards the first chunks, if these contain one of its words. */
 export function isFedBack(search: CheckedSearch): boolean {
   const { query, knowledgeBase } = search
   const text = typeof query === 'string' ? query : null
@@ -183,7 +183,7 @@ export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]
   return chunks
 }
 
-/** One after the other: who has enough may stop. */
+/** One at a time, so that a reader may stop early. */
 export async function* chunksOf({ batches }: RowStream): AsyncGenerator<FoundChunk> {
   for await (const batch of batches) for (const row of batch) yield foundChunk(row)
 }
@@ -202,6 +202,6 @@ function foundChunk(row: readonly ResultValue[]): FoundChunk {
 
 function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  // JSON gives an object no other keys than strings.
+  // Keys of JSON objects are always strings.
   return isObject ? (value as Readonly<Record<string, unknown>>) : {}
 }

@@ -14,9 +14,9 @@ import {
 
 /** The number of chunks examined first, per requested document. */
 const FIRST_CHUNKS = 3
-/** How many times more are looked at next. */
+/** By how much the next round grows. */
 const MORE_CHUNKS = 8
-/** Then one statement looks at all of them. */
+/** After that, one statement examines all of them. */
 const ROUNDS_MAX = 3
 
 /**
@@ -69,7 +69,7 @@ function leavesOut({ rerankingModel }: KnowledgeBase): boolean {
   return typeof threshold === 'number' || typeof most === 'number'
 }
 
-/** Looks at more and more of the best chunks: each time from the first, so that no write comes in between. */
+/** Examines more and more of the best chunks, each time from the first, so that no write falls in between. */
 async function rankedDocuments(
   search: CheckedSearch,
   deps: QueryDeps,

@@ -6,15 +6,15 @@ export type Scalar = string | number | boolean
 
 /** A column of chunks that a filter compares. */
 export interface TypedColumn {
-  /** As it is written in a filter. */
+  /** As written in a filter. */
   readonly name: string
-  /** null: no row with a value so far. */
+  /** null: no row with a value yet. */
   readonly type: string | null
 }
 
-/** Values of an `in` that are sent one by one. */
+/** Values of an `in` passed one by one. */
 export const LIST_VALUES_MAX = 10_000
-/** Texts beyond that are sent as one: as many as a map has points. */
+/** Beyond that, texts are passed as one: as many as a map has points. */
 const TEXTS_MAX = 200_000
 
 /** @throws AppError `invalid_request` for lists, objects and null */
@@ -26,8 +26,8 @@ export function scalarOf(value: unknown, path: string): Scalar {
 }
 
 /**
- * The value as one of the column's type, to be compared for equality: a text column is compared with texts, and a text
- * that is a number counts as one.
+ * The value in the column's type, for equality: a text column is compared with texts, and a text that is a number counts as
+ * one.
  * @throws AppError `invalid_request` that names the column's type and the value's
  */
 export function comparable(value: Scalar, column: TypedColumn, path: string): Scalar {
@@ -37,7 +37,7 @@ export function comparable(value: Scalar, column: TypedColumn, path: string): Sc
   throw unfit(value, column, path)
 }
 
-/** The same for `<`, `<=`, `>` and `>=`; a number orders the texts of a text column that are numbers. */
+/** The same for `<`, `<=`, `>` and `>=`; a number is compared with those texts of a text column that are numbers. */
 export function ordered(value: Scalar, column: TypedColumn, path: string): Scalar {
   const kind = column.type === null ? null : columnKind(column.type)
   const isUnordered = kind !== null && UNORDERED.has(kind)
@@ -109,7 +109,7 @@ function isListType({ kind }: ColumnType): boolean {
   return kind === 'list' || kind === 'array'
 }
 
-/** The type that a text bound to this column must be cast to; null: DuckDB compares it as it is. */
+/** The type to cast a text bound to this column to; null: DuckDB compares it as it is. */
 export function castFor({ type }: TypedColumn, value: Scalar): string | null {
   if (type === null || typeof value !== 'string') return null
   const kind = columnKind(type)

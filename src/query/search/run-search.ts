@@ -1,6 +1,7 @@
 import { PART_CHUNKS, type SearchMode } from '../../core/domain/hybrid-search.ts'
 import { literal } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { FoundPassage } from '../../core/domain/ports/model-ports.ts'
 import type { VectorAccess } from '../../core/domain/ports/search-ports.ts'
 import { matchedWords, type TextRange } from '../../core/text/matched-words.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
@@ -38,23 +39,23 @@ export interface SearchResult extends FoundChunk {
   readonly rank: number
   readonly neighbours: Neighbourhood | null
   readonly explanation: ChunkExplanation | null
-  /** Where words of the searched text appear in the content; null: not requested, or a vector was searched. */
+  /** Where words of the query appear in the content; null: not requested, or a vector was searched. */
   readonly highlights: readonly TextRange[] | null
 }
 
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
-  /** 0 to 1: how likely the best results answer the text. Missing: not asked for. */
+  /** 0 to 1: how likely the best results answer the query. Missing: not requested. */
   readonly answerable?: number
   readonly warnings: readonly string[]
-  /** null: not asked for. */
+  /** null: not requested. */
   readonly explanation: SearchExplanation | null
 }
 
 export interface SearchExplanation {
   readonly mode: SearchMode
   readonly isReranked: boolean
-  /** Whether the vector of the text was to be moved towards the first chunks. */
+  /** Whether the query's vector was to be moved towards the first chunks. */
   readonly isFedBack: boolean
   /** The statement that finds the same chunks; null: it would be more than one. */
   readonly sql: string | null
@@ -64,7 +65,7 @@ export interface SearchExplanation {
   readonly ms: StageTimes & { readonly total: number }
 }
 
-/** How one result came to its place. null: it is not among the best of that part, or the part was not used. */
+/** How one result got its rank. null: not among the best of that part, or the part was not used. */
 export interface ChunkExplanation {
   /** Among the nearest by their vectors. */
   readonly vector: { readonly rank: number; readonly distance: number } | null
@@ -97,7 +98,12 @@ export async function runSearch(
   const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
   const isMarked = order.isHighlighted && typeof order.query === 'string'
   const highlightsOf = isMarked ? matchedWords(String(order.query), kb.language) : null
+  const isJudged = order.isJudged && typeof order.query === 'string'
+  const judged = isJudged
+    ? await deps.judgeAnswerability(String(order.query), chunks.map(foundPassage))
+    : null
   return {
+    ...(judged === null ? {} : { answerable: judged.score }),
     results: chunks.map((chunk, index) => ({
       ...chunk,
       rank: index + 1,
@@ -116,6 +122,16 @@ export async function runSearch(
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
       : null,
+  }
+}
+
+function foundPassage({ id, content, metadata, relevance, distance }: FoundChunk): FoundPassage {
+  return {
+    documentId: id,
+    text: content,
+    heading: typeof metadata.heading === 'string' ? metadata.heading : '',
+    relevance: relevance ?? 0,
+    ...(distance === null ? {} : { cosine: 1 - distance }),
   }
 }
 
@@ -170,7 +186,7 @@ async function explainChunks(
 }
 
 /**
- * The statement that finds the chunks of a search, with its values inlined, to be copied; null: it takes more than one, or a
+ * The statement that finds the chunks of a search, with values inlined, for copying; null: it takes more than one, or a
  * vector is searched.
  * @throws AppError for filters that cannot be
  */
@@ -221,11 +237,7 @@ interface Place {
  * @param count most chunks on each side
  */
 async function searchNeighbours(
-  {
-    kb,
-    chunks,
-    count,
-  }: {
+  given: {
     readonly kb: KnowledgeBase
     readonly chunks: readonly FoundChunk[]
     readonly count: number
@@ -233,6 +245,7 @@ async function searchNeighbours(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly Neighbourhood[]> {
+  const { kb, chunks, count } = given
   const places = new Set(chunks.flatMap((chunk) => keysAround(chunk, count).all))
   if (places.size === 0) return chunks.map(() => ({ before: [], after: [] }))
   const sql = `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE id IN :ids

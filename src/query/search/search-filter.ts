@@ -17,13 +17,13 @@ import {
   valueList,
 } from './filter-value.ts'
 
-/** A condition over the columns of chunks: text for a WHERE, and the values that it names. */
+/** A condition on columns of chunks: text for a WHERE, and the values it names. */
 export interface SearchFilter {
   readonly sql: string
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** ANDs, ORs and NOTs within each other. */
+/** Nesting depth of AND, OR and NOT. */
 const FILTER_DEPTH_MAX = 10
 const CONDITIONS_MAX = 200
 /** Names that an error lists. */
@@ -176,7 +176,7 @@ function comparison(
   throw wrongFilter(path, `is not an operator. There are: ${OPERATORS}`)
 }
 
-/** As one text: DuckDB takes the values of a list one by one, which holds the main thread. */
+/** As one text: DuckDB would take the values of a list one by one, which blocks the main thread. */
 function longList(texts: readonly Scalar[], bind: (value: unknown) => string): string {
   const json = JSON.stringify(texts.map((one) => String(one).toWellFormed()))
   return `(SELECT unnest(from_json(${bind(json)}, '["VARCHAR"]')))`
@@ -241,13 +241,13 @@ function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
     const sql = isTakenName(name) ? `metadata.${quote(name)}` : quote(name)
     return { key: name.toLowerCase(), isPlain, column: { sql, type, name } }
   })
-  // These first: the prefix always means the column after it, if it exists.
+  // These first: the prefix always refers to the column after it, if it exists.
   for (const { key, isPlain, column } of metadata) {
     const name = isPlain ? column.name : `${METADATA_PREFIX}${column.name}`
     add(`${METADATA_PREFIX}${key}`, { ...column, name })
   }
   for (const { key, isPlain, column } of metadata) if (isPlain) add(key, column)
-  // Where no column of the knowledge base has this name.
+  // Unless the knowledge base has a column of this name.
   add('document_id', { name: 'id', sql: 'id', type: 'VARCHAR' })
   return columns
 }

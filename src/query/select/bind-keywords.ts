@@ -1,7 +1,7 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -15,7 +15,7 @@ import { type Holders, type RunContext, runLimits, type Verdict } from './query-
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
-  /** False when a transaction that starts now may see other chunks with the phrases, or terms of another language. */
+  /** False if a transaction that starts now may see other chunks with the phrases, or terms of another language. */
   isCurrent(): boolean
 }
 
@@ -47,7 +47,7 @@ async function keywordsOf(
   const { commits } = context.deps
   const text = searchedText(search, context)
   const state = await commits.watch(search.knowledgeBase)
-  // It is gone: the statement says so.
+  // It is gone: the statement reports that.
   if (state === null)
     return { ...NO_KEYWORDS, values: hybridValues(search, plan, { text, phrases: null }) }
   const { knowledgeBase } = state
@@ -75,8 +75,7 @@ function isLanguageLasting({ knowledgeBase }: WatchedState, commits: CommittedSt
 const NO_TERMS: QueryTerms = { keys: [], counts: [] }
 
 /**
- * The terms and phrases of a search text, and the weight of its vector where the statement names none, as far as the
- * statement uses them.
+ * The terms and phrases of a query, and the vector's weight if the statement names none, as far as the statement uses them.
  * @param searched.text null: only the vector is known
  */
 export function hybridValues(
@@ -99,13 +98,13 @@ export function hybridValues(
   }
 }
 
-// The chunks that hold the phrases of a searched text: found before its statement runs, the same for memory and the database.
+// The chunks that contain a query's phrases: found before its statement runs, the same for memory and the database.
 
-/** Texts that are read for the phrases of one search. */
+/** Texts read for one search's phrases. */
 const TEXTS_MAX = 1_000
-/** For these texts together. */
+/** Across all these texts. */
 const PHRASE_CHARS_MAX = 16_000_000
-/** Texts that are read at once: the first ones show their length. */
+/** Texts read in the first round, which shows their length. */
 const FIRST_TEXTS = 16
 const TEXTS_PER_READ = 256
 const CHARS_PER_READ = 1_000_000
@@ -114,8 +113,8 @@ const VERDICT_BYTES = 64
 const PHRASE_BYTES = 500
 
 /**
- * A phrase counts as one more term that a chunk of mean length holds once. No place of a word is stored: the chunks that
- * hold all terms of a phrase are read, those that hold them most often first, and their texts are compared.
+ * A phrase counts as one more term, found once in a chunk of mean length. Word positions are not stored: chunks with all
+ * terms of a phrase are read, those with the most occurrences first, and their texts compared.
  * @returns null without a phrase
  * @throws AppError those of `SqlEngine.run`
  */
@@ -126,6 +125,7 @@ async function findPhrases(
 ): Promise<PhraseHits | null> {
   const { phrases, isWhole } = phrasesOf(text, state.knowledgeBase.language)
   if (phrases.length === 0) return null
+  if (!context.deps.storages.isCopied(state.knowledgeBase)) throw withoutCopy(state.knowledgeBase)
   const bonuses = new Map<bigint, number>()
   const counts = new Map<bigint, number>()
   let bound = 0
@@ -173,7 +173,7 @@ async function holdersOf(
   return holders
 }
 
-/** The chunks that hold all terms of a phrase. */
+/** The chunks with all terms of a phrase. */
 async function candidatesOf(
   { needed, terms }: Phrase,
   kb: KnowledgeBase,
@@ -215,12 +215,12 @@ function groupCondition({ all, or }: TermGroup): string {
 interface Reading {
   readonly phrase: Phrase
   readonly kb: KnowledgeBase
-  /** For the texts read. */
+  /** Of the texts read. */
   readonly charsMax: number
   readonly known: ReadonlyMap<bigint, Verdict> | undefined
 }
 
-/** In the order of the chunks, as far as the texts may be long together. */
+/** In chunk order, up to the allowed total length. */
 async function verdictsOf(
   candidates: readonly bigint[],
   { phrase, kb, charsMax, known }: Reading,

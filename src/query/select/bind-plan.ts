@@ -19,13 +19,13 @@ import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { RunContext } from './query-deps.ts'
 
-/** Distinct texts of a column that is searched for. */
+/** Distinct texts of a column to search for. */
 const COLUMN_TEXTS_MAX = 1000
 
 /** Values in the parameters of a statement, those in lists too. */
 const BOUND_VALUES_MAX = 20_000
 
-/** For a search text: a model reads much less. */
+/** Of a query text: a model reads much less. */
 const SEARCH_TEXT_CHARS_MAX = 200_000
 
 export interface Binding extends RunContext {
@@ -36,7 +36,7 @@ export interface Binding extends RunContext {
 
 export interface BoundPlan {
   readonly values: BoundValues
-  /** The values that are valid for one state of the knowledge bases. */
+  /** Values valid for one state of the knowledge bases. */
   readonly keywords: BoundKeywords
   /** Warnings about the fetched rows. */
   readonly warnings?: readonly string[]
@@ -64,14 +64,14 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   }
   const live = await liveValues(plan, binding)
   Object.assign(values, live.values)
-  // At last: they hold for as long as nothing is written.
+  // Last, because they hold only until the next write.
   const keywords = await bindKeywords(plan, binding)
   Object.assign(values, keywords.values)
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return { values: Object.fromEntries(needed), keywords, warnings: live.warnings }
 }
 
-/** The rows of the tables that are fetched when they are read. */
+/** Rows of tables that are fetched when read. */
 async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunContext) {
   const wanted = [...parameters].flatMap((parameter) => {
     const table = liveTableOf(parameterOf(parameter))
@@ -91,7 +91,7 @@ async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunConte
 
 export type BoundValues = Readonly<Record<string, BoundValue>>
 
-/** @param room how many values may still follow; DuckDB takes them one by one, which holds the main thread */
+/** @param room how many more values are allowed; DuckDB takes them one by one, which blocks the main thread */
 function boundValue(name: string, value: unknown, room: { left: number }): BoundValue {
   room.left -= 1
   if (room.left < 0) {
@@ -105,7 +105,7 @@ function boundValue(name: string, value: unknown, room: { left: number }): Bound
   throw new AppError('invalid_request', message)
 }
 
-/** The texts that are meant: one, or the distinct values of a column. */
+/** The texts to search for: one, or the distinct values of a column. */
 async function plannedTexts(
   text: PlannedText,
   plan: SelectPlan,
@@ -142,7 +142,7 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
   return [...texts]
 }
 
-/** Where one of several knowledge bases cannot be searched, the error names those that cannot. */
+/** If some of several knowledge bases cannot be searched, the error names them. */
 async function allSearchValues(
   plan: SelectPlan,
   binding: Binding,
@@ -272,7 +272,7 @@ function vectorLength(vector: Float32Array): number {
 }
 
 const AGENT_QUESTIONS_MAX = 100
-/** The number of one statement's questions that run at once. */
+/** How many of one statement's questions run at once. */
 const QUESTIONS_AT_ONCE = 4
 
 /**
@@ -310,7 +310,7 @@ function answerRows(
   })
 }
 
-/** The question with what its answer must look like; without fields it stays as it is. */
+/** The question with the required form of its answer; unchanged without fields. */
 function questionWithFields(question: string, fields: readonly string[]): string {
   if (fields.length === 0) return question
   const names = fields.map((field) => JSON.stringify(field)).join(', ')
@@ -319,8 +319,8 @@ function questionWithFields(question: string, fields: readonly string[]): string
 }
 
 /**
- * The answer's objects with their keys in lower case; where the answer is not JSON, one row without fields. JSON within
- * a Markdown fence or a sentence counts.
+ * The answer's objects with keys in lower case; one row without fields if it is not JSON. JSON in a Markdown fence or a
+ * sentence counts.
  */
 function answerFields(
   answer: string,
@@ -347,7 +347,7 @@ function jsonIn(answer: string): unknown {
     try {
       return JSON.parse(answer.slice(start, end + 1))
     } catch {
-      // Brackets of a sentence: the other kind may still hold JSON.
+      // Brackets of prose: the other kind may still hold JSON.
     }
   }
   return undefined

@@ -6,12 +6,18 @@ import {
   type PhraseHits,
 } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { BoundSql, BoundValue } from '../../core/domain/ports/engine-ports.ts'
+import type {
+  BoundSql,
+  BoundValue,
+  PrefilterSql,
+  SourceSelect,
+} from '../../core/domain/ports/engine-ports.ts'
 import type {
   NearestChunk,
   NearestFound,
   NearestSearch,
 } from '../../core/domain/ports/search-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   bestFedBack,
   exactFusion,
@@ -20,13 +26,15 @@ import {
   fusedHits,
   type RankedHit,
 } from '../../retrieval/fusion.ts'
+import { parseTree } from '../../sql/ast/select-ast.ts'
+import { chunkCondition } from '../../sql/pushdown/chunk-condition.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
-import { type RunContext, runLimits } from './query-deps.ts'
+import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
-/** Follows the clause on how the nearest chunks are found, for filtered searches. */
+/** Completes the text on how the nearest chunks are found, for filtered searches. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
@@ -39,7 +47,7 @@ export interface FoundCandidates {
 
 /**
  * @param values of the statement that would scan: parameters, vectors and keywords
- * @returns null where the candidates of a search cannot be found
+ * @returns null if a search's candidates cannot be found
  * @throws AppError as `NearestChunks.nearest` does
  */
 export async function findCandidates(
@@ -83,7 +91,7 @@ async function searchCandidates(
   context: RunContext,
 ): Promise<FoundSearch | null> {
   const { deps, signal, timer } = context
-  const search = nearestSearch(request, values, context)
+  const search = await nearestSearch(request, values, context)
   if (search === null) return null
   const { textIndex, knowledgeBase, hybrid } = request
   if (hybrid === null) {
@@ -95,7 +103,7 @@ async function searchCandidates(
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
-    // One more than wanted: the others are then seldom equal to the last wanted one.
+    // One more than requested, which seldom ties with the last.
     const hitCount = hybrid.fusion === 'convex' ? search.count + 1 : PART_CHUNKS
     const { fusion } = hybrid
     const wanted = { count: hitCount, enoughCount, fusion }
@@ -116,19 +124,34 @@ async function searchCandidates(
   })
 }
 
-/** null without a vector: a search that was planned for another statement. */
-function nearestSearch(
+/** null without a vector: a search planned for another statement. */
+async function nearestSearch(
   { textIndex, knowledgeBase, count, prefilter }: CandidateRequest,
   values: BoundValues,
   { deps }: RunContext,
-): NearestSearch | null {
+): Promise<NearestSearch | null> {
   const queryVector = values[BOUND.vector(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
   const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  return { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
+  const found = { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
+  if (deps.storages.isCopied(knowledgeBase)) return found
+  return { ...found, condition: await remoteCondition(found, deps) }
+}
+
+/** @throws AppError `sql_not_supported` for what PostgreSQL would not decide as DuckDB does */
+async function remoteCondition(
+  { knowledgeBase: kb, prefilter }: NearestSearch & { readonly prefilter: PrefilterSql },
+  { engine }: QueryDeps,
+): Promise<SourceSelect> {
+  const tree = parseTree(await engine.parse(prefilter.sql))
+  const condition = chunkCondition(tree, kb, prefilter.values)
+  if (condition !== null) return condition
+  const what = `its conditions are not all ones that ${kb.vectorDatabase} decides alike`
+  const how = 'compare columns with values, or attach it with a copy'
+  throw new AppError('sql_not_supported', `This search of ${kb.name} needs a copy: ${what}; ${how}`)
 }
 
 function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
@@ -179,7 +202,7 @@ async function rankedHits(
   { neighbours, keywordHits: hits, feedback, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
-  // The results are outdated, and will be searched again.
+  // The results are outdated and will be searched again.
   if (hits === undefined) return isCurrent() ? null : []
   if (search.fusion === 'convex') {
     if (firstCount === null) return null

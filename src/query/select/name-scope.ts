@@ -39,7 +39,7 @@ import {
 } from './plan-cache.ts'
 
 /**
- * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.
+ * The tables a statement may name: those of the catalog, or only the allowed ones, which makes it an agent's.
  * @param database the project of names without a qualifier, or `files`
  * @param tables the known remote tables; null: their columns do not matter
  */
@@ -65,7 +65,7 @@ export function nameScope(
       const relation = find(snapshot, qualifier, name, tables)
       requireRight(rights, relation?.kind === 'agent' ? 'ask' : 'read')
       if (relation === undefined) {
-        // An agent does not learn names that it may not read.
+        // An agent must not learn names it may not read.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
         throw missingRelation(snapshot, qualifier, name)
       }
@@ -78,7 +78,7 @@ export function nameScope(
   }
 }
 
-/** `files.teas.csv` without quotes is a file, too. @throws AppError `sql_unknown_name` */
+/** `files.teas.csv` without quotes is also a file. @throws AppError `sql_unknown_name` */
 function qualifiedName(parts: readonly string[], database: string): readonly [string, string] {
   const [first = '', ...rest] = parts
   if (rest.length === 0) return [database, first]
@@ -95,7 +95,7 @@ function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: strin
   return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
 }
 
-/** The SELECT with the SQL of databases in it as names. */
+/** The SELECT with native SQL of databases replaced by names. */
 export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   if (snapshot.dataSources.length === 0) return sql
   return withNativeNames(
@@ -273,7 +273,7 @@ function allowedNames({ knowledgeBases, tables }: AllowedData): readonly string[
   return [...knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`), ...tables]
 }
 
-/** A model writes names in many ways; one that means nothing of what is allowed stays as it is, and is refused. */
+/** Models write names in many ways; one that matches nothing allowed is left as it is, and refused. */
 function partsMeant(
   parts: readonly string[],
   database: string,

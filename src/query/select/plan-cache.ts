@@ -26,19 +26,19 @@ export interface SelectPlan {
   readonly rerankings: readonly PlannedReranking[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
-  /** By its tree, the plan of each SELECT that gives the texts of a column, or the candidates of a reranking. */
+  /** By tree, the plan of each SELECT for a column's texts or the candidates of a reranking. */
   readonly innerPlans: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders in `sql`. */
   readonly parameters: ReadonlySet<string>
-  /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
+  /** The same statement with its searches' nearest chunks known; null: no search can use them. */
   readonly candidates: CandidatePlan | null
   /** True when a LIMIT keeps its answer short. */
   readonly isShort: boolean
   /** True if it contains tables derived from the catalog at that time. */
   readonly readsCatalog: boolean
-  /** All that it names, but for those of its inner plans. */
+  /** Everything it names, except in inner plans. */
   readonly knowledgeBases: readonly KnowledgeBase[]
-  /** The searches that have every vector measured in any case. */
+  /** Searches that compare every vector anyway. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
@@ -48,16 +48,16 @@ export interface SelectPlan {
   readonly counted: CountedChunks | null
   /** Set if it only shows the chunks of one document. */
   readonly document: DocumentRows | null
-  /** The reads of remote databases that come before the statement. Their placeholders are in its texts. */
+  /** Reads of remote databases that come first. Their placeholders are in its texts. */
   readonly reads: readonly SourceRead[]
   /** The columns that the plan was based on. */
   readonly described: readonly {
     readonly table: WantedTable
     readonly columns: readonly SourceColumn[]
   }[]
-  /** Set where the whole statement is one of these reads. */
+  /** Set if the whole statement is one of these reads. */
   readonly direct: DirectAnswer | null
-  /** How often marks are used where a value only changes the result, not the plan; unset: the statement has none. */
+  /** How often marks are used where a value changes only the result, not the plan; unset: none. */
   readonly marks?: ReadonlyMap<string, number>
 }
 
@@ -81,19 +81,19 @@ export interface CandidatePlan {
   readonly isShort: boolean
   readonly parameters: ReadonlySet<string>
   readonly requests: readonly CandidateRequest[]
-  /** Set where the answer is rows of the chunks of its only request, and nothing else. */
+  /** Set if the answer is only rows of the chunks of its only request. */
   readonly plain: PlainAnswer | null
   /** What its columns are called and hold: known once the database has answered it. */
   readonly known: { columns: RowStream['columns'] | null }
 }
 
-/** Chunks to be found before the statement runs. */
+/** Chunks to find before the statement runs. */
 export interface CandidateRequest {
   /** The index of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
-  /** A SELECT of the keys of the chunks among which they are; null: all of them. */
+  /** A SELECT of the keys to search among; null: all. */
   readonly prefilter:
     | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
     | null
@@ -114,7 +114,7 @@ const SQL_CHARS_MAX = 100_000
 
 type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity' | 'limits'>
 
-/** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
+/** Plans of recent statements. One is valid until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
   readonly #plans = new LruMap<
     string,
@@ -127,7 +127,7 @@ export class PlanCache {
   readonly #planning = new SingleFlight()
 
   /**
-   * Of many equal statements at once, one is planned and the others wait for its plan, which `find` returns then. @throws
+   * Of many equal concurrent statements, one is planned and the others wait for its plan, then returned by `find`. @throws
    * errors of `plan`, and the signal's reason
    */
   async planned<T>(

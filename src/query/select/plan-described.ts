@@ -23,7 +23,7 @@ interface DescribingDeps {
   readonly sources: Pick<DataSources, 'tables' | 'columns' | 'describe'>
 }
 
-/** Plans a statement; asks sources for the columns of their tables as planning comes upon them. */
+/** Plans a statement, asking sources for table columns as planning meets them. */
 export async function planDescribed(
   request: Omit<PlanRequest, 'tables'>,
   snapshot: CatalogSnapshot,
@@ -66,10 +66,10 @@ export async function isStillDescribed(
   return same.every(Boolean)
 }
 
-/** For looking at tables again after a failure. */
+/** Before examining tables again after a failure. */
 const LOOK_AGAIN_MS = 3000
 
-/** Whether tables were changed at their source since they were described: what was known of them is forgotten then. */
+/** Whether tables changed at their source since they were described; if so, the cached description is dropped. */
 export async function hasChanged(
   plan: SelectPlan,
   snapshot: CatalogSnapshot,

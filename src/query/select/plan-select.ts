@@ -43,8 +43,8 @@ const VALUES_DEPTH_MAX = 5
 type SqlText = Pick<SqlEngine, 'parse' | 'print'>
 
 /**
- * From text to a statement that DuckDB can run: its own parser, the guard, names resolved, searches, views and agents
- * replaced by sub-queries, and back to text. What comes out is exactly what was checked.
+ * From text to a statement DuckDB can run: its own parser, the guard, names resolved, searches, views and agents replaced by
+ * sub-queries, and back to text. The result is exactly what was checked.
  * @throws AppError `sql_syntax`, `sql_not_supported`, `sql_forbidden`, `sql_unknown_name`, `sql_invalid_search`
  */
 export async function planSelect(
@@ -70,24 +70,23 @@ export async function planSelect(
   }
 }
 
-interface PlanOptions {
-  readonly parameterNames: readonly string[]
-  /** The depth of nested SELECTs for values. */
-  readonly depth?: number
-  /** The text of the tree; unset: a SELECT built from parts of a checked one. */
-  readonly text?: string
-}
-
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-  { parameterNames, depth = 0, text }: PlanOptions,
+  given: {
+    readonly parameterNames: readonly string[]
+    /** The depth of nested SELECTs for values. */
+    readonly depth?: number
+    /** The text of the tree; unset: a SELECT built from parts of a checked one. */
+    readonly text?: string
+  },
 ): Promise<SelectPlan> {
+  const { parameterNames, depth = 0, text } = given
   const { inputs } = rewriting
   const { edits, isAsWritten } = await checked(tree, rewriting, engine, text === undefined)
   const candidates = await applyEdits(edits, inputs, engine)
-  // Views that read views may have made it large.
+  // Nested views may have made it large.
   if (edits.length > 0) checkExpandedSize(queryNode(statementOf(tree)))
   const { sql, parameters } =
     text !== undefined && isAsWritten
@@ -135,7 +134,7 @@ function documentRows(found: PlanInputs['document'], query: TreeNode): SelectPla
 
 interface Checked {
   readonly edits: readonly StatementEdit[]
-  /** Whether nothing in it was changed: then it runs as it was written. */
+  /** Unchanged: it runs as written. */
   readonly isAsWritten: boolean
 }
 
@@ -148,7 +147,7 @@ async function checked(
 ): Promise<Checked> {
   const isBound = bindSystemFunctions(tree)
   if (!isPart) guard(tree)
-  // These constants differ only in how they would be printed.
+  // These constants differ only in how they would print.
   keepConstants(tree)
   const before = treeText(tree)
   if (!isPart) {
@@ -164,14 +163,14 @@ async function checked(
   return { edits, isAsWritten }
 }
 
-/** The column is called as if there were no limit in it. */
+/** Names the column as if it contained no limit. */
 async function keepName({ item, original }: UnnamedItem, engine: SqlText): Promise<void> {
   const text = await engine.print(treeText(selectOf(original)))
   item.alias = text.replace(/^SELECT /, '')
 }
 
 /**
- * Puts the sub-queries into their places, those of the views with all that they read.
+ * Inserts the sub-queries, those of views with everything they read.
  * @param viewDepth views around these edits
  * @returns the same places over candidates, for the searches that candidates can answer
  */
@@ -244,7 +243,7 @@ function correlatedTexts({ searches, agents }: PlanInputs) {
 interface ParsedSelect {
   readonly tree: TreeNode
   readonly parameterNames: readonly string[]
-  /** What DuckDB read: offsets in the tree count in it. */
+  /** The text DuckDB parsed: offsets in the tree refer to it. */
   readonly text: string
 }
 
@@ -275,7 +274,7 @@ async function parseWith(
 }
 
 /**
- * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
+ * The statement with its searches answered from candidates. A search they cannot answer stays as it is.
  * @param tree of the whole statement, all edits applied; it is changed
  * @returns null if no search can be answered this way
  */
@@ -325,8 +324,8 @@ function namedParameters(tree: TreeNode): ReadonlySet<string> {
 }
 
 /**
- * The plan with empty objects instead of the trees that identify its inner plans: a plan that is kept, or passed between
- * threads, carries no trees.
+ * The plan with empty objects instead of the trees that identify inner plans: cached plans and those passed between threads
+ * carry no trees.
  */
 function withoutTrees(plan: SelectPlan, marks = new Map<TreeNode, TreeNode>()): SelectPlan {
   const markOf = (tree: TreeNode): TreeNode => {

@@ -18,13 +18,13 @@ import {
 /** A longer statement is planned in a thread. */
 const CHARS_HERE_MAX = 10_000
 
-/** So is one whose trees are larger, with those of its views and searches: they take some 10 ms. */
+/** So is one with larger trees, including its views and searches: they take some 10 ms. */
 const TREE_CHARS_HERE_MAX = 150_000
 
 /** Statements that wait for the thread. */
 const PLANS_WAITING_MAX = 100
 
-/** A thread that has nothing to do for so long gives its memory back. */
+/** A thread idle for this long ends, to free its memory. */
 const IDLE_MS = 10_000
 
 export interface PlannerOptions {
@@ -36,8 +36,8 @@ export interface PlannerOptions {
 }
 
 /**
- * Plans SELECTs: small ones at once, in a millisecond or two; large ones in a thread that can be stopped, one after the
- * other, so that nothing waits for their trees.
+ * Plans SELECTs: small ones directly, in a millisecond or two; large ones one by one in a thread that can be stopped, so
+ * that nothing waits for their trees.
  */
 export class Planner {
   readonly #options: PlannerOptions
@@ -110,7 +110,7 @@ export class Planner {
     }
   }
 
-  /** @param ended aborts: the thread ends at once, even in the middle of a plan */
+  /** @param ended aborting ends the thread at once, even during a plan */
   async #ask(
     request: PlanRequest,
     snapshot: CatalogSnapshot,
@@ -200,10 +200,10 @@ function timeoutError(ms: number): AppError {
   return new AppError('timeout', `${limit}; send long lists as parameters, or less at once`)
 }
 
-/** The statement is to be planned in the thread. */
+/** The statement must be planned in the thread. */
 class TooLargeHere extends Error {}
 
-/** @throws TooLargeHere once the trees that were read are too large together */
+/** @throws TooLargeHere once the trees read are too large together */
 function smallTreesOnly(engine: PlannerOptions['engine']): PlannerOptions['engine'] {
   let chars = 0
   return {

@@ -25,7 +25,7 @@ export interface PlanRequest {
   readonly tables: DescribedTables
 }
 
-/** For Eider's own SELECTs: SQL for the rows of information_schema tables, by their names in lower case. */
+/** For Eider's own SELECTs: SQL for rows of information_schema tables, by names in lower case. */
 export type GivenRows = Readonly<Record<string, string>>
 
 /** The meaning of its names. */
@@ -50,7 +50,7 @@ export type ToPlanningThread =
   | {
       readonly kind: 'plan'
       readonly request: PlanRequest
-      /** null: the one that came last. */
+      /** null: the last one received. */
       readonly snapshot: CatalogSnapshot | null
     }
   /** The result of DuckDB's parser or printer. */

@@ -8,6 +8,7 @@ import type {
   AgentAnswer,
   AgentAnswers,
   ChatModels,
+  JudgeAnswerability,
   RerankerRegistry,
 } from '../../core/domain/ports/model-ports.ts'
 import type {
@@ -43,6 +44,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly commits: CommittedStates
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
+  readonly judgeAnswerability: JudgeAnswerability
   readonly chatModels: ChatModels
   readonly chunks: ChunkStore
   readonly activity: ShownActivity
@@ -57,7 +59,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly sources: DataSources
   /** What knowledge bases are kept in step with. */
   readonly keeping: SourceKeeping
-  /** For the texts of rows that are inserted or changed. */
+  /** For the texts of inserted or changed rows. */
   readonly chunker: Chunker
   readonly plans: PlanCache
   readonly phrases: KnownPhrases
@@ -73,13 +75,13 @@ export interface QueryDeps extends DatabaseDeps {
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
-  /** How long an insert is waited for before it is a job; 0: until its end. */
+  /** How long to wait for an insert before it becomes a job; 0: to its end. */
   readonly insertWaitMs: number
-  /** The part of `queryMs` already spent on fetching remote rows; unset: none. */
+  /** The part of `queryMs` already spent fetching remote rows; unset: none. */
   readonly spentMs?: number
   /** For one statement's text, in UTF-8. */
   readonly statementBytesMax: number
-  /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
+  /** For reading the rows, if the reader processes them as they arrive; unset: `queryMs` includes reading. */
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for differences. */
   readonly nowMs: () => number
@@ -114,7 +116,7 @@ export function runLimits({
   return readingMs === undefined ? limits : { ...limits, readingMs }
 }
 
-/** The same dependencies, but no agent and no reranker is called: for a plan that is only looked at. */
+/** The same dependencies without agents and rerankers, for plans that are only inspected. */
 export function withoutModelCalls(deps: QueryDeps): QueryDeps {
   return {
     ...deps,
@@ -171,16 +173,6 @@ export class StageTimer {
 
 export const KNOWN_BYTES_MAX = 16 * 1024 ** 2
 
-/** The cached result for one phrase in one knowledge base. */
-export interface KnownPhrase {
-  readonly holders: Holders
-  /** The state for which the holders were found. */
-  readonly stateNumber: number
-  /** For each text read: a chunk's text never changes under its key. */
-  readonly verdicts: ReadonlyMap<bigint, Verdict>
-  readonly bytes: number
-}
-
 export interface Verdict {
   readonly isHeld: boolean
   readonly charCount: number
@@ -193,7 +185,17 @@ export interface Holders {
 }
 
 /** The phrases that were searched for last. */
-export class KnownPhrases extends LruMap<string, KnownPhrase> {
+export class KnownPhrases extends LruMap<
+  string,
+  {
+    readonly holders: Holders
+    /** The state for which the holders were found. */
+    readonly stateNumber: number
+    /** For each text read: a chunk's text never changes under its key. */
+    readonly verdicts: ReadonlyMap<bigint, Verdict>
+    readonly bytes: number
+  }
+> {
   constructor() {
     super({ sizeMax: KNOWN_BYTES_MAX, sizeOf: ({ bytes }) => bytes })
   }

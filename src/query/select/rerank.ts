@@ -1,33 +1,35 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { BOUND, type PlannedText } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../sessions.ts'
 import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
 import type { PlannedReranking, SelectPlan } from './plan-cache.ts'
 import { runPlan } from './run-plan.ts'
 
-/** The candidates of a plan's rerankings in their new order. */
+/** The candidates of a plan's rerankings in their new order, and what was judged. */
 export interface Reranked {
-  /** The bound lists of their keys, relevances and distances. */
+  /** The bound lists of their keys, relevances and distances; how likely candidates answer their text. */
   readonly values: BoundValues
   /** From failed rerankers: their searches keep the original order. */
   readonly warnings: readonly string[]
-  /** Whether every reranking was done. */
+  /** Whether there was a reranking, and every one was done. */
   readonly isReranked: boolean
   readonly isFromMemory: boolean
 }
 
 /**
- * Finds the candidates of each reranking of a plan and has them scored.
+ * Finds the candidates of each reranking of a plan and has them scored, or judged as an answer.
  * @throws AppError as the SELECT of the candidates fails; never for a reranker's failure
  */
 export async function rerank(plan: SelectPlan, binding: Binding): Promise<Reranked> {
   const all = await Promise.all(plan.rerankings.map((request) => reranked(request, plan, binding)))
+  const orders = all.filter(({ isReranked }) => isReranked !== null)
   return {
     values: Object.assign({}, ...all.map(({ values }) => values)),
     warnings: [...new Set(all.flatMap(({ warnings }) => warnings))],
-    isReranked: all.every(({ isReranked }) => isReranked),
+    isReranked: orders.length > 0 && orders.every(({ isReranked }) => isReranked === true),
     isFromMemory: all.some(({ isFromMemory }) => isFromMemory),
   }
 }
@@ -37,21 +39,33 @@ interface Candidate {
   readonly content: string
   readonly relevance: number
   readonly distance: number | null
+  readonly documentId: string
+  readonly heading: string
+}
+
+interface Outcome extends Omit<Reranked, 'isReranked'> {
+  /** null: it was judged and keeps its order. */
+  readonly isReranked: boolean | null
 }
 
 async function reranked(
   request: PlannedReranking,
   { innerPlans }: SelectPlan,
   binding: Binding,
-): Promise<Reranked> {
+): Promise<Outcome> {
   const plan = innerPlans.get(request.candidates)
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
   const bound = await bindPlan(plan, { ...binding, options: null })
   const { rows, isFromMemory } = await runPlan(plan, bound, binding)
   const candidates: Candidate[] = []
   for await (const batch of rows.batches) candidates.push(...batch.map(candidateOf))
-  const { ranked, ...outcome } = await scored(candidates, request, binding)
   const { rerankingIndex } = request
+  if (request.rerankedCount === null) {
+    const score = await judged(candidates, request, binding)
+    const values = { [BOUND.answerable(rerankingIndex)]: score }
+    return { values, warnings: [], isReranked: null, isFromMemory }
+  }
+  const { ranked, ...outcome } = await scored(candidates, request, binding)
   const values = {
     [BOUND.rerankedKeys(rerankingIndex)]: ranked.map(({ key }) => key),
     [BOUND.rerankedRelevances(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
@@ -60,13 +74,30 @@ async function reranked(
   return { ...outcome, values, isFromMemory }
 }
 
-function candidateOf([key, content, relevance, distance]: readonly ResultValue[]): Candidate {
+function candidateOf(row: readonly ResultValue[]): Candidate {
+  const [key, content, relevance, distance, id = '', metadata = null] = row
   return {
     key: BigInt(String(key)),
     content: typeof content === 'string' ? content : '',
     relevance: Number(relevance),
     distance: typeof distance === 'number' ? distance : null,
+    documentId: String(id),
+    heading: isObject(metadata) && typeof metadata.heading === 'string' ? metadata.heading : '',
   }
+}
+
+/** null for a vector, which asks nothing. */
+async function judged(
+  candidates: readonly Candidate[],
+  { texts }: PlannedReranking,
+  { deps, params }: Binding,
+): Promise<number | null> {
+  const question = queryTextOf(texts, params)
+  if (question === null) return null
+  const passages = candidates.map(({ content: text, distance, ...candidate }) => {
+    return { ...candidate, text, ...(distance === null ? {} : { cosine: 1 - distance }) }
+  })
+  return (await deps.judgeAnswerability(question, passages)).score
 }
 
 interface Scored extends Pick<Reranked, 'warnings' | 'isReranked'> {
@@ -84,14 +115,14 @@ async function scored(
   // A query vector holds nothing that a reranker could read.
   if (model === null || queryText === null) return unchanged
   if (candidates.length === 0) return { ...unchanged, isReranked: true }
-  const judged = candidates.slice(0, request.rerankedCount)
+  const first = candidates.slice(0, request.rerankedCount ?? 0)
   try {
-    const passages = judged.map(({ content }) => content)
+    const passages = first.map(({ content }) => content)
     const reranker = deps.rerankers.reranker(model)
     const scores = await timer.time('rerank', () => reranker.rerank(queryText, passages, signal))
     signal.throwIfAborted()
-    if (scores.length !== judged.length) {
-      const found = `${scores.length} scores for ${judged.length} passages`
+    if (scores.length !== first.length) {
+      const found = `${scores.length} scores for ${first.length} passages`
       throw new AppError('provider_failed', `the reranker gave ${found}`)
     }
     const ranked = withScores(candidates, scores, request.knowledgeBase)

@@ -10,28 +10,27 @@ import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
 import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
+import { requireCopies } from './source-reads.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const CANDIDATE_ROUNDS_MAX = 6
 /** For a scanning statement whose phrases may be outdated by then. */
 const SCANS_MAX = 6
 
-interface PlanRows {
-  readonly rows: RowStream
-  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
-  readonly isFromMemory: boolean
-}
-
 /**
- * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
- * what was bound and the rows.
+ * Runs a bound plan: over the nearest chunks if memory has them, else as a scan. Repeated if a write fell between binding
+ * and the rows.
  * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
  */
 export async function runPlan(
   plan: SelectPlan,
   bound: BoundPlan,
   context: PlanRun,
-): Promise<PlanRows> {
+): Promise<{
+  readonly rows: RowStream
+  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
+  readonly isFromMemory: boolean
+}> {
   const { candidates, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
@@ -58,10 +57,11 @@ export async function runPlan(
 }
 
 /**
- * Where writes come faster than phrases are found, the last try counts: its phrases are those of a state since the statement
- * came, so it finds all of a write or nothing of it, and what its client wrote before.
+ * If writes come faster than phrases are found, the last attempt counts: its phrases are from one state since the statement
+ * arrived, so it sees all or nothing of a write, and everything its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
+  requireCopies({ plan }, context.deps)
   const { sql, isShort } = plan
   let current = bound
   for (let attempt = 1; ; attempt += 1) {
@@ -92,20 +92,21 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The count of the chunks if known. null: the statement returns it. */
+/** The chunk count if known. null: run the statement. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
 ): Promise<RowStream | null> {
   const columns = counted?.columns ?? null
   if (counted === null || columns === null) return null
+  if (!deps.storages.isCopied(counted.knowledgeBase)) return null
   const count = await deps.known.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** The rows of a document's chunks if known. null: the statement returns them. */
+/** The rows of a document's chunks if known. null: run the statement. */
 async function documentRows(
   document: DocumentRows | null,
   { values }: BoundPlan,
@@ -131,14 +132,14 @@ const NO_HIT = { relevance: null, distance: null }
 /** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
-  /** Whether the types of the values are not needed: the types that answers show are enough. */
+  /** Whether the displayed types suffice and the values' types are not needed. */
   readonly isShown?: boolean
 }
 
-/** A write came in between. */
+/** A write fell in between. */
 const STALE = Symbol('stale')
 
-/** null where the candidates cannot be found. */
+/** null if the candidates cannot be found. */
 async function runOverCandidates(
   plan: CandidatePlan,
   { values, keywords }: BoundPlan,
@@ -146,6 +147,30 @@ async function runOverCandidates(
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
+  return withChunks(candidates.searches, context, () => {
+    return runOver(plan, candidates, { values, keywords }, context)
+  })
+}
+
+/** Has the chunks of the searches here, where their knowledge bases are not copied, until the statement sees them. */
+function withChunks<T>(
+  searches: readonly FoundSearch[],
+  { deps: { storages } }: RunContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  return searches.reduce<() => Promise<T>>((inner, { knowledgeBase, chunks }) => {
+    if (storages.isCopied(knowledgeBase)) return inner
+    const rows = { ids: [], keys: chunks.map(({ key }) => key), areFound: true }
+    return () => storages.withRows(knowledgeBase, rows, inner)
+  }, work)()
+}
+
+async function runOver(
+  plan: CandidatePlan,
+  candidates: FoundCandidates,
+  { values, keywords }: BoundPlan,
+  context: PlanRun,
+): Promise<RowStream | typeof STALE> {
   const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
   const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
   // Vectors and rows are of one state, then.
@@ -158,7 +183,7 @@ async function runOverCandidates(
   return STALE
 }
 
-/** The rows of a plain answer. null: the statement gives them. */
+/** The rows of a plain answer. null: run the statement. */
 async function shownRows(
   { plain, known: { columns } }: CandidatePlan,
   { searches: [search] }: FoundCandidates,
@@ -198,8 +223,8 @@ interface ShownHit {
 type ResultRow = readonly ResultValue[]
 
 /**
- * @param found the chunks that may be in the answer
- * @returns null where the statement must be run after all
+ * @param found chunks that may be in the answer
+ * @returns null if the statement must be run after all
  * @throws AppError as `ChunkRows.rowsOf` does
  */
 async function plainRows(
@@ -280,7 +305,7 @@ function compareNear(one: HitRow, other: HitRow): number {
   return one.distance - other.distance || compareIds(one.row.chunkId, other.row.chunkId)
 }
 
-/** As the database compares texts: by their bytes. */
+/** Compares like the database: by bytes. */
 function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }

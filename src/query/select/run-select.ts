@@ -31,12 +31,13 @@ import {
   directRows,
   planWithoutRows,
   readsOf,
+  requireCopies,
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
 import { withColumnHint } from './statement-errors.ts'
 
-/** Values of `:name` parameters as they came in JSON. */
+/** Values of `:name` parameters as in the JSON. */
 export type Parameters = Readonly<Record<string, unknown>>
 
 export interface SelectRequest {
@@ -48,24 +49,24 @@ export interface SelectRequest {
   readonly params: Parameters
   /** A search of the knowledge base in the FROM; unset: its WHERE holds the search, if there is one. */
   readonly search?: GivenSearch
-  /** `USING …` at the end of the statement: changes to the agents that it asks. */
+  /** `USING …` at the end of the statement: changes to the agents it asks. */
   readonly options?: Options | null
   /** Set for a caller who may read only this. */
   readonly allowed?: AllowedData
   /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
   readonly isShown?: boolean
-  /** Set by a caller that reads `encoded`: the rows then come from the engine, with its types. */
+  /** Set by callers that read `encoded`: the rows then come from the engine, with its types. */
   readonly isEncoded?: boolean
   /** Set by a caller that wants the statement's description, not its rows: remote tables are empty then. */
   readonly isDescribed?: boolean
   /** Set for a SELECT of Eider that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
-  /** Set by a caller that takes the text of the planned statement apart. */
+  /** Set by callers that parse the text of the planned statement. */
   readonly isPrinted?: boolean
   readonly given?: GivenRows
 }
 
-/** The rows of a SELECT, and how it was run. */
+/** The rows of a SELECT, and how it ran. */
 export interface SelectRows extends RowStream {
   readonly plan: SelectPlan
   /** Whether vectors in memory gave the nearest chunks. */
@@ -120,8 +121,8 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
 const PLANNINGS_MAX = 3
 
 /**
- * Plans and binds a SELECT and does something with it that is over when this is; once more where a table that it names was
- * dropped or replaced in between. A name that is gone then fails like one that was never there.
+ * Plans and binds a SELECT and runs `work` with it; again if a table it names was dropped or replaced meanwhile. A name that
+ * is gone then fails like one that never existed.
  */
 export async function withBoundSelect<T>(
   request: SelectRequest,
@@ -132,6 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
+    if (request.isDescribed !== true) requireCopies(prepared, deps)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -141,7 +143,7 @@ export async function withBoundSelect<T>(
   })
 }
 
-/** Remote tables change without notice: then they are described again, once. */
+/** Remote tables change without notice: if so, they are described again, once. */
 async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
@@ -193,7 +195,7 @@ export interface BoundSelect {
   readonly keywords: BoundKeywords
   readonly warnings: readonly string[]
   readonly isReranked: boolean
-  /** Whether vectors in memory gave the chunks that were reranked. */
+  /** Whether vectors in memory gave the reranked chunks. */
   readonly isFromMemory: boolean
   readonly binding: Binding
   /** Call it when the statement is over: releases the fetched remote rows. */
@@ -206,13 +208,13 @@ interface PreparedSelect {
   readonly binding: Binding
 }
 
-/** Plans a SELECT and binds its values, for a caller that runs it as a part of something else, such as EXPLAIN. */
+/** Plans a SELECT and binds its values, for callers that run it as part of something else, such as EXPLAIN. */
 export async function planAndBind(
   request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(await prepare(request, deps, signal), request)
+  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
 }
 
 async function prepare(
@@ -291,12 +293,6 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-interface PlannedSelect {
-  readonly plan: SelectPlan
-  /** The search texts that were taken out of the statement, by the name of their parameter. */
-  readonly texts: ReadonlyMap<string, string>
-}
-
 /** A longer statement is not made to share a plan with others: it would not be kept. */
 const SHARED_CHARS_MAX = 10_000
 
@@ -304,7 +300,11 @@ const SHARED_CHARS_MAX = 10_000
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
-): Promise<PlannedSelect> {
+): Promise<{
+  readonly plan: SelectPlan
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   const { isPrinted = false } = request
@@ -333,7 +333,7 @@ async function cachedPlan(
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })
-    // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
+    // Planned as written, its errors name the right places and every other `content` is an ordinary column.
     if (planned === undefined) return planAsWritten()
     if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
     return { plan: planned.plan, texts }
@@ -341,14 +341,10 @@ async function cachedPlan(
   return deps.plans.planned(statement, snapshot, { find, plan }, signal)
 }
 
-/** The inputs of a plan, besides the catalog and the text: callers with other rights have other plans. */
+/** The inputs of a plan besides the catalog and the text: callers with other rights get other plans. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
-  return `${database}\0${isPrinted === true}\0${jsonOrEmpty(search)}\0${jsonOrEmpty(narrowed)}\0`
-}
-
-function jsonOrEmpty(value: object | undefined): string {
-  return value === undefined ? '' : JSON.stringify(value)
+  return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`
 }
 
 /** undefined if a parameter for a literal did not become a search. */

@@ -16,8 +16,8 @@ const SHAPE_CHARS_MAX = 4_000
 const PLAN_CHARS_MAX = 100_000
 
 /**
- * What is known about a shape. `seen`: one statement of it was planned. `kept`: these marks are where a value changes the
- * plan. `never`: its statements share no plan.
+ * What is known about a shape. `seen`: one statement was planned. `kept`: these marks are where a value changes the plan.
+ * `never`: its statements share no plan.
  */
 type KnownShape =
   | { readonly kind: 'seen' | 'never' }
@@ -26,7 +26,7 @@ type KnownShape =
 
 export interface SharingRequest {
   readonly sql: string
-  /** For `sql`, if it was read in the standard way before. */
+  /** For `sql`, if it was tokenized in the standard way before. */
   readonly tokens: readonly Token[] | undefined
   /** The other inputs of the plan. */
   readonly scope: string

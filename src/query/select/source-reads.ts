@@ -1,7 +1,7 @@
 /** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
@@ -12,7 +12,7 @@ import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
-/** Reads of one statement that run at once. */
+/** Reads of one statement running at once. */
 const READS_AT_ONCE = 4
 
 export interface ReadContext extends RunContext {
@@ -22,7 +22,7 @@ export interface ReadContext extends RunContext {
 /** The rows that a statement reads, for as long as it runs. */
 export class SourceRows {
   readonly #staged = new Map<string, StagedRows>()
-  /** By the placeholder of a read: what is sent for it may be another a moment later. */
+  /** By the placeholder of a read: the request sent for it may differ a moment later. */
   readonly #keys = new Map<string, string>()
   #isReleased = false
 
@@ -81,7 +81,7 @@ export function planWithoutRows(plan: SelectPlan): SelectPlan {
   })
 }
 
-/** The rows of a statement that is one read and nothing else, straight from its source; null: it is more than that. */
+/** The rows of a statement that is a single read, straight from its source; null: it is more than that. */
 export async function directRows(
   { direct }: SelectPlan,
   context: ReadContext,
@@ -98,11 +98,11 @@ export async function directRows(
   })
   const { rowsMax } = answer
   const batches = rowsMax === null ? rows.batches : boundedBatches(rows.batches, rowsMax)
-  // Nothing else of them: other forms of the same rows would be more than these.
+  // Only these: other forms of the same rows would exceed the limit.
   return { columns, batches }
 }
 
-/** At most this many rows. The reader may leave before it has begun: the source is stopped then, too. */
+/** At most this many rows. If the reader leaves before starting, the source is stopped, too. */
 function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
   return {
     [Symbol.asyncIterator]() {
@@ -126,7 +126,7 @@ function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStre
   }
 }
 
-/** As the source gives it. */
+/** As the source returns it. */
 function totalType({ kind, column }: SourceTotal): string {
   if (kind === 'rows' || kind === 'count' || column === null) return 'BIGINT'
   if (kind !== 'sum') return column.type
@@ -158,7 +158,7 @@ function readSource({ source }: SourceRead, { deps }: RunContext) {
   return found
 }
 
-/** Reads that are alike are done once. */
+/** Equal reads are done once. */
 function readKey(read: SourceRead, { params }: ReadContext): string {
   const { sql, values } = sourceSelect(read, params)
   return JSON.stringify([read.source.id, sql, values])
@@ -216,7 +216,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
 /** The same rows; their source is released when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
   const { exactBatches, typedBatches, encoded } = rows
-  // All of them are here already.
+  // All of them have arrived.
   if (rows.ready !== undefined) void release()
   return {
     ...rows,
@@ -268,6 +268,16 @@ export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<b
   const before = catalog.snapshot().definitionsVersion
   await Promise.all(remote.map((kb) => storages.fresh(kb)))
   return catalog.snapshot().definitionsVersion !== before
+}
+
+/** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
+export function requireCopies<T extends { readonly plan: SelectPlan }>(
+  planned: T,
+  { storages }: Pick<QueryDeps, 'storages'>,
+): T {
+  const missing = knowledgeBasesOf(planned.plan).find((kb) => !storages.isCopied(kb))
+  if (missing !== undefined) throw withoutCopy(missing)
+  return planned
 }
 
 function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {

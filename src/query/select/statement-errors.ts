@@ -8,8 +8,8 @@ import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
 /**
- * A failure in a SELECT within a statement names its line and column in that SELECT, which was run by itself: now those in
- * the whole statement. Any other failure stays as it is.
+ * A failure in a SELECT within a statement, run separately, names a line and column in that SELECT: converts them to the
+ * whole statement. Any other failure is unchanged.
  */
 export function inWhole(error: unknown, whole: string, statement: Statement): unknown {
   if (!(error instanceof AppError)) return error
@@ -36,7 +36,7 @@ function* innerTexts(
   const isJob = statement.kind === 'create_job'
   let from = 0
   for (const text of selectsIn(statement)) {
-    // Those of a job are next to each other, any other is at the end.
+    // A job's statements follow each other; any other is at the end.
     const start = isJob ? whole.indexOf(text, from) : whole.lastIndexOf(text)
     if (start === -1) continue
     yield { text, start }
@@ -67,9 +67,9 @@ interface NamedPlace {
   readonly line: number
   /** In characters (code points), from 1. */
   readonly column: number
-  /** The line of the text, or a part of it; empty: it is not shown. */
+  /** The line of the text, or part of it; empty: not shown. */
   readonly shown: string
-  /** How many characters of the excerpt come before the position. */
+  /** How many characters of the excerpt precede the position. */
   readonly leadChars: number
   /** The part of the message after the position, if it is in the text. */
   readonly said: string | undefined
@@ -77,7 +77,7 @@ interface NamedPlace {
 
 const ERROR_PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
 
-/** As `excerptAt` writes it; a syntax error of DuckDB has it at the head of its message. */
+/** As written by `excerptAt`; a DuckDB syntax error has it at the start of its message. */
 function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
   const isInMessage = ERROR_PLACE.test(message)
   const text = isInMessage ? message : (excerpt ?? '')
@@ -131,8 +131,8 @@ function placedAt(
 }
 
 /**
- * DuckDB does not know a column: the message names the nearest one of the relations that the statement names, and the
- * place in the caller's text. Any other error stays as it is.
+ * For a column unknown to DuckDB: the message names the nearest one among the statement's relations, and the place in the
+ * caller's text. Any other error is unchanged.
  */
 export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]

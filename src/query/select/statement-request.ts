@@ -3,7 +3,7 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { Parameters } from './run-select.ts'
 
-/** A statement of the dialect and what it came with. */
+/** A statement of the dialect with its context. */
 export interface StatementRequest<S extends Statement = Statement> {
   readonly statement: S
   /** The project of names without a qualifier, or `files`. */
@@ -11,17 +11,17 @@ export interface StatementRequest<S extends Statement = Statement> {
   readonly params: Parameters
 }
 
-/** A statement about a knowledge base that was found. */
+/** A statement about an existing knowledge base. */
 export interface KnowledgeBaseRequest<S extends Statement = Statement> extends StatementRequest<S> {
   readonly kb: KnowledgeBase
 }
 
-/** The answer of a statement that has no rows. */
+/** The answer of a statement without rows. */
 export function done(db: string, affectedRows: number | null = null): QueryResult {
   return { kind: 'ok', affectedRows, context: { db } }
 }
 
-/** A change that a statement makes, for the audit log: its kind and the names in it, never its text. */
+/** A statement's change for the audit log: its kind and the names in it, never its text. */
 export interface StatementChange {
   /** `DROP KNOWLEDGE_BASE`, `INSERT`. */
   readonly action: string
@@ -31,7 +31,7 @@ export interface StatementChange {
 const CHANGING =
   /^(?:create_|alter_|drop_|query_)|^(?:insert|update|delete|truncate|vacuum|sources)$/
 
-/** undefined: it changes nothing that others see. */
+/** undefined: no visible change. */
 export function changeOf(statement: Statement, db: string): StatementChange | undefined {
   if (!CHANGING.test(statement.kind)) return undefined
   const [verb = '', ...what] = statement.kind.toUpperCase().split('_')

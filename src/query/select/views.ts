@@ -12,7 +12,7 @@ export interface NewView {
   readonly project: string
   readonly name: string
   readonly sql: string
-  /** The project of names without a qualifier in it. */
+  /** The project of its unqualified names. */
   readonly database: string
   /** Whether a view of that name gets this definition. */
   readonly orReplace?: boolean
@@ -47,8 +47,7 @@ export async function alterView(
 type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'database'>
 
 /**
- * Plans a statement that reads the view as if it were stored: only so it is seen that it leads back to itself, or
- * through too many others.
+ * Plans a statement that reads the view as if it were stored: this reveals a cycle, or too many levels.
  */
 async function checkReadable(
   view: Definition,
@@ -118,14 +117,14 @@ export async function composing<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * The caller's expression as a part of a SELECT: in parentheses, so that it stays one, and with a line end after it, where a
- * comment ends.
+ * The caller's expression as part of a SELECT: in parentheses, so that it stays one, and followed by a line end, which ends
+ * a comment.
  */
 export function enclosed(expression: string): string {
   return `(${expression}\n)`
 }
 
-/** DuckDB's own message: the place, what is wrong, then the line and a caret. */
+/** DuckDB's own message: the place, the mistake, then the line and a caret. */
 const PLACED = /^line \d+, column (\d+): ([^\n]*)[\s\S]*$/
 
 function withoutPlace(message: string): string {

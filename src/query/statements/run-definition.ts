@@ -1,4 +1,4 @@
-/** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and jobs that run by themselves. */
+/** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and scheduled jobs. */
 import {
   findAgent,
   findDataSource,
@@ -76,7 +76,7 @@ export async function runDatabaseStatement(
 
 type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
 
-/** @returns what is wrong with its connection, which does not stop it: the server may only be down */
+/** @returns the problem with its connection, which does not prevent it: the server may only be down */
 async function createSource(
   { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
   deps: QueryDeps,
@@ -178,7 +178,7 @@ export async function runJobStatement(
   return done(db)
 }
 
-/** The options after USING with the name before it. @throws AppError `invalid_request` if they name another */
+/** The options after USING, with the name before it. @throws AppError `invalid_request` if they name another */
 export function withStatementName(
   options: Readonly<Record<string, unknown>>,
   name: string,
@@ -300,7 +300,7 @@ function existingUser(found: ListedUser | undefined, name: string): ListedUser {
   throw new AppError('user_not_found', message)
 }
 
-/** As a list is written in SQL; null: all. */
+/** As a SQL list; null: all. */
 function joinedNames(names: readonly string[] | null): string | null {
   return names === null ? null : names.join(', ')
 }

@@ -100,12 +100,12 @@ function choicesOf(
 
 const SCAN = 'the database measures every vector'
 
-/** A convex fusion looks at more of both until no other chunk can be among the first. */
+/** A convex fusion takes more of both until no other chunk can be among the first. */
 function wordsCount({ fusion }: HybridSearch): string {
   return fusion === 'convex' ? '' : ` ${PART_CHUNKS}`
 }
 
-/** By what chunks are ranked, with the weights of the texts. */
+/** What chunks are ranked by, with the weights of the texts. */
 function methodOf(
   hybrid: HybridSearch | null,
   textIndexes: readonly number[],
@@ -180,10 +180,10 @@ interface PlanNode {
   /** Its description by DuckDB: `Filters`, `Order By`. */
   readonly details: Readonly<Record<string, string | readonly string[]>>
   readonly estimated_rows: number | null
-  /** These are null where the statement did not run. */
+  /** null if the statement did not run. */
   readonly rows: number | null
   readonly rows_scanned: number | null
-  /** For the operator alone, over all threads. */
+  /** Of this operator alone, over all threads. */
   readonly seconds: number | null
   readonly children: readonly PlanNode[]
 }

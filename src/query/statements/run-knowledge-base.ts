@@ -49,7 +49,10 @@ export async function runKnowledgeBaseStatement(
   }
 }
 
-/** With `rechunk = true` the stored documents are split again afterwards: the answer is the job's row of information_schema.queries. */
+/**
+ * With `rechunk = true`, the stored documents are rechunked afterwards: the answer is the job's row of
+ * information_schema.queries.
+ */
 async function alter(
   statement: StatementOf<'alter_knowledge_base'>,
   db: string,

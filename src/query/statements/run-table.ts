@@ -240,14 +240,12 @@ async function tableSql(
   return `(${parts.join(', ')})`
 }
 
-interface ColumnChange {
-  readonly change: Exclude<TableChange, { kind: 'rename' }>
-  readonly table: ProjectTable
-}
-
 /** What follows `ALTER TABLE name`; null: it is so already. @throws AppError those of the planner */
 async function changeSql(
-  { change, table }: ColumnChange,
+  {
+    change,
+    table,
+  }: { readonly change: Exclude<TableChange, { kind: 'rename' }>; readonly table: ProjectTable },
   place: Place,
   deps: QueryDeps,
   signal: AbortSignal,

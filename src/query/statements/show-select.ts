@@ -1,4 +1,4 @@
-/** The SELECT over information_schema behind a SHOW, under the column names that clients know. */
+/** The SELECT over information_schema behind a SHOW, with the column names that clients know. */
 
 import {
   type CatalogSnapshot,
@@ -172,7 +172,7 @@ export interface ShownSource {
   readonly table: SourceTableName | null
 }
 
-/** null: the statement is about what the catalog holds. */
+/** null: the statement is about the catalog. */
 export function shownSource(statement: ShowStatement, scope: StatementScope): ShownSource | null {
   switch (statement.kind) {
     case 'describe':

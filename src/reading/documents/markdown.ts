@@ -99,7 +99,7 @@ function cutAfter(source: string, from: number): number {
   return -1
 }
 
-/** Without what is left of lines that held only an address or a tag. */
+/** Without the remains of lines that contained only an address or a tag. */
 function tidied(text: string): string {
   return text.replace(/[ \t]+(?=\n)/g, '').replace(/\n{3,}/g, '\n\n')
 }

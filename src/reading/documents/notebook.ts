@@ -26,7 +26,7 @@ export function* readNotebook(
     shortened += 1
     return `${output.slice(0, OUTPUT_CHARS_MAX)}…`
   }
-  const { content, starts } = joined(cells.map((cell) => markdownOfCell(cell, language, shorten)))
+  const { content, starts } = merged(cells.map((cell) => markdownOfCell(cell, language, shorten)))
   if (shortened > 0) {
     const kept = `the first ${OUTPUT_CHARS_MAX} characters of each are kept`
     notes.warn(`${shortened} outputs of the notebook are long: ${kept}`)
@@ -138,7 +138,7 @@ function outputText(output: unknown): string {
   return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()
 }
 
-function joined(cells: readonly string[]) {
+function merged(cells: readonly string[]) {
   const starts: number[] = []
   const texts: string[] = []
   let length = 0

@@ -70,7 +70,7 @@ export async function readFile(
     return { format, tables: [], documents: [], archive }
   }
   if (isDocumentFormat(format)) {
-    return { format, tables: [], documents: documentsOf(source, format, notes), archive: null }
+    return { format, tables: [], documents: fileDocuments(source, format, notes), archive: null }
   }
   const { readTables } = await import('./read-tables.ts')
   const tables = await readTables({ ...source, format }, folder, notes)
@@ -84,7 +84,7 @@ async function formatOf(source: SourceFile): Promise<FileFormat> {
   return isLarge && beginsLikeZip(bytes) ? 'zip' : fileFormat(source.name, bytes)
 }
 
-async function* documentsOf(
+async function* fileDocuments(
   source: SourceFile,
   format: DocumentFormat,
   notes: ReadingNotes,

@@ -113,7 +113,7 @@ function checkedSummary(summary: Readonly<Record<string, unknown>>, folder: stri
   const { scans = [] } = summary
   if (typeof format !== 'string' || !isFileFormat(format)) return null
   if (!isObject(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
-  if (!isListOf(warnings, isText) || warnings.length > ANSWER_WARNINGS_MAX + 1) return null
+  if (!isListOf(warnings, isShortText) || warnings.length > ANSWER_WARNINGS_MAX + 1) return null
   if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
   if (!isCount(documentCount) || archive === undefined) return null
   if (!isListOf(scans, isScan) || scans.length > READING_LIMITS.scansMax) return null
@@ -141,12 +141,14 @@ function archiveOf(value: unknown, folder: string): ReadArchive | null | undefin
 function isMember(value: unknown): value is ReadMember {
   if (!isObject(value)) return false
   const { name, path, sizeBytes, failure } = value
-  const isFile = isText(path) && MEMBER_FILE.test(path)
-  return isText(name) && isFile && isCount(sizeBytes) && (failure === null || isText(failure))
+  const isFile = isShortText(path) && MEMBER_FILE.test(path)
+  return (
+    isShortText(name) && isFile && isCount(sizeBytes) && (failure === null || isShortText(failure))
+  )
 }
 
 function isScan(value: unknown): value is ScanImage {
-  if (!isObject(value) || !isText(value.path) || !isText(value.place)) return false
+  if (!isObject(value) || !isShortText(value.path) || !isShortText(value.place)) return false
   const { path, place, mediaType } = value
   const isKnown = SCAN_MEDIA_TYPES.some((known) => known === mediaType)
   return SCAN_FILE.test(path) && place.length <= ANSWER_NAME_CHARS_MAX && isKnown
@@ -156,7 +158,7 @@ function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value i
   return Array.isArray(value) && value.every(isOne)
 }
 
-function isText(value: unknown): value is string {
+function isShortText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
@@ -165,9 +167,9 @@ function isTable(value: unknown): value is ReadTable {
   if (!isObject(value)) return false
   const { name, path, columns, rowCount, note } = value
   return (
-    (note === undefined || isText(note)) &&
-    (name === null || (isText(name) && name.length <= ANSWER_NAME_CHARS_MAX)) &&
-    isText(path) &&
+    (note === undefined || isShortText(note)) &&
+    (name === null || (isShortText(name) && name.length <= ANSWER_NAME_CHARS_MAX)) &&
+    isShortText(path) &&
     TABLE_FILE.test(path) &&
     isCount(rowCount) &&
     isListOf(columns, isColumn) &&
@@ -179,9 +181,9 @@ function isColumn(value: unknown): value is ReadTable['columns'][number] {
   if (!isObject(value)) return false
   const { name, type } = value
   return (
-    isText(name) &&
+    isShortText(name) &&
     name.length <= ANSWER_NAME_CHARS_MAX &&
-    isText(type) &&
+    isShortText(type) &&
     type.length > 0 &&
     type.length <= TYPE_CHARS_MAX
   )

@@ -1,6 +1,7 @@
 /** The structure of a file, checked before DuckDB reads it: some shapes end a process, or block it for minutes. */
 import { createReadStream } from 'node:fs'
 import { couldNotRead } from '../document-format.ts'
+import { BACKSLASH } from './csv-rows.ts'
 
 /** DuckDB 1.5.5 reads JSON by recursion and crashes on deep nesting: from some thousand levels on. */
 const LEVELS_MAX = 200
@@ -8,13 +9,12 @@ const LEVELS_MAX = 200
 /** DuckDB 1.5.5 takes more than half a minute to find out how a CSV file of 100 000 columns is written. */
 export const FILE_COLUMNS_MAX = 10_000
 
-const LINE_END = 0x0a
+const LINE_BREAK = 0x0a
 const QUOTE = 0x22
 const POINT = 0x2e
 const ZERO = 0x30
 const NINE = 0x39
 const OPEN_LIST = 0x5b
-const BACKSLASH = 0x5c
 const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
@@ -41,7 +41,7 @@ export async function checkJsonShape(path: string): Promise<{
       if (isEscaped) isEscaped = false
       else if (isString) {
         // No string holds the end of a line: one that is not closed must not hide what follows.
-        if (byte === QUOTE || byte === LINE_END) isString = false
+        if (byte === QUOTE || byte === LINE_BREAK) isString = false
         else if (byte === BACKSLASH) isEscaped = true
       } else if (byte >= ZERO && byte <= NINE) {
         digits += 1

@@ -11,11 +11,7 @@ import type { InvertedLists, Probing } from './inverted-lists.ts'
  */
 export async function trainedCentroids(
   base: IndexRows,
-  {
-    listCount,
-    sampleCount,
-    random,
-  }: {
+  given: {
     /** At most `centroidsMax`. */
     readonly listCount: number
     /** The vectors for computing them. */
@@ -25,6 +21,7 @@ export async function trainedCentroids(
   },
   signal: AbortSignal,
 ): Promise<Centroids | null> {
+  const { listCount, sampleCount, random } = given
   const sample = await sampledRows(base, { count: sampleCount, random }, signal)
   if (sample.length === 0) return null
   const centroids = new Centroids(

@@ -26,7 +26,8 @@ const SEARCH_BYTES = 64
 /** Numbers per extent in the parts of a task: address, capacity, from, to. */
 export const PART_WORDS = 4
 
-export interface SlotLayout {
+/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
+export function slotLayout(index: number): {
   readonly input: number
   readonly fineCodes: number
   readonly coarseCodes: number
@@ -39,10 +40,7 @@ export interface SlotLayout {
   readonly lowers: number
   readonly candidates: number
   readonly end: number
-}
-
-/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
-export function slotLayout(index: number): SlotLayout {
+} {
   const { dimensionsMax, neighboursMax } = VECTOR_LIMITS
   const neighbourBytes = neighboursMax * 8
   const input = FIRST_SLOT + index * slotBytes()
@@ -92,16 +90,16 @@ export interface Extent {
   readonly capacity: number
 }
 
-/** Addresses within an extent. */
-export interface ExtentLayout {
+export function extentLayout(
+  { address, capacity }: Extent,
+  stride: number,
+): {
   readonly identities: number
   readonly bounds: number
   readonly heads: number
   readonly tails: number
   readonly floats: number
-}
-
-export function extentLayout({ address, capacity }: Extent, stride: number): ExtentLayout {
+} {
   const bounds = address + IDENTITY_BYTES * capacity
   const heads = bounds + BOUND_BYTES * capacity
   const tails = heads + (stride / 2) * capacity

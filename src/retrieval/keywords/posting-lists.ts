@@ -44,11 +44,6 @@ export interface TermPostings {
   readonly corpus: Corpus
 }
 
-interface LoadedLists {
-  readonly state: CorpusState
-  readonly lists: ReadonlyMap<bigint, PostingList | null>
-}
-
 interface KnownList {
   readonly revision: number
   /** The key of the next chunk after that revision. */
@@ -174,11 +169,12 @@ export class PostingLists {
     return builder
   }
 
-  #keep<T extends LoadedLists>(
-    { ids, revision }: TermsSearch,
-    partial: ReadonlyMap<bigint, PartialList>,
-    loaded: T,
-  ): T {
+  #keep<
+    T extends {
+      readonly state: CorpusState
+      readonly lists: ReadonlyMap<bigint, PostingList | null>
+    },
+  >({ ids, revision }: TermsSearch, partial: ReadonlyMap<bigint, PartialList>, loaded: T): T {
     const { state, lists } = loaded
     this.#keepState(ids.id, state)
     const { nextKey } = state

@@ -38,11 +38,6 @@ export interface RowCachesDeps {
   snapshot(): CatalogSnapshot
 }
 
-export interface RowCachesOptions {
-  /** For all rows together; 0: each is read on demand. */
-  readonly bytesMax: number
-}
-
 /** The rows of one knowledge base that are in memory. */
 interface RowCache {
   readonly table: RecordTable
@@ -72,7 +67,14 @@ export class RowCaches implements ChunkRows, CommitListener {
   #bytes = 0
   #filling: Promise<void> = Promise.resolve()
 
-  constructor(deps: RowCachesDeps, { bytesMax }: RowCachesOptions) {
+  constructor(
+    deps: RowCachesDeps,
+    given: {
+      /** For all rows together; 0: each is read on demand. */
+      readonly bytesMax: number
+    },
+  ) {
+    const { bytesMax } = given
     this.#deps = deps
     this.#bytesMax = bytesMax
   }

@@ -23,18 +23,6 @@ const CONTENT = 2
 const METADATA = 3
 const COLUMNS_PART = 4
 
-/** The parts of a record. */
-export interface RowTexts {
-  readonly key: number
-  readonly id: string
-  readonly chunkId: string
-  readonly content: string
-  /** JSON. */
-  readonly metadata: string
-  /** A JSON list; empty: not known. */
-  readonly columns: string
-}
-
 /** The expression of one record over a table of chunks, as text. @param columns of the metadata columns, JSON or `''` */
 export function recordSql(columns: string): string {
   const parts = ['document_id', 'chunk_id', 'chunk_content', 'metadata::VARCHAR', columns]
@@ -43,7 +31,17 @@ export function recordSql(columns: string): string {
   return `format('${head}', chunk_key${lengths}) || ${parts.join(' || ')}`
 }
 
-export function recordBytes({ key, ...row }: RowTexts): Buffer {
+export function recordBytes(given: {
+  readonly key: number
+  readonly id: string
+  readonly chunkId: string
+  readonly content: string
+  /** JSON. */
+  readonly metadata: string
+  /** A JSON list; empty: not known. */
+  readonly columns: string
+}): Buffer {
+  const { key, ...row } = given
   const texts = [row.id, row.chunkId, row.content, row.metadata, row.columns]
   const lengths = texts.map((text) => hex(Buffer.byteLength(text), LENGTH_DIGITS))
   return Buffer.from(`${hex(key, KEY_DIGITS)}${lengths.join('')}${texts.join('')}`)

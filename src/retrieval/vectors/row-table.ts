@@ -331,16 +331,13 @@ function isAscending(rows: Int32Array): boolean {
 export function scanParts(
   table: RowTable,
   chosen: ChosenRows | null,
-  {
-    shape,
-    partBytesMin,
-    partsMax,
-  }: {
+  given: {
     readonly shape: RowShape
     readonly partBytesMin: number
     readonly partsMax: number
   },
 ): readonly ScanPart[] {
+  const { shape, partBytesMin, partsMax } = given
   const rowCount = chosen === null ? table.rowCount : chosen.rows.length
   const worthwhile = Math.ceil((rowCount * shape.stride) / partBytesMin)
   const count = Math.max(1, Math.min(worthwhile, partsMax))

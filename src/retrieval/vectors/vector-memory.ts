@@ -40,13 +40,7 @@ export class VectorMemory {
   readonly #free: readonly Set<number>[]
 
   /** @throws AppError `out_of_memory` where not even addresses can be reserved */
-  constructor({
-    bytesMax,
-    threadCount,
-    kernel = 'fastest',
-    sharing = VECTOR_LIMITS,
-    onTaking = () => {},
-  }: {
+  constructor(asked: {
     /** For all indexes together, at most 4 GiB. */
     readonly bytesMax: number
     /** Threads that will scan, besides the calling one. */
@@ -56,6 +50,13 @@ export class VectorMemory {
     /** Called before memory is taken from the system; with less than zero when it was given back. */
     readonly onTaking?: (bytes: number) => void
   }) {
+    const {
+      bytesMax,
+      threadCount,
+      kernel = 'fastest',
+      sharing = VECTOR_LIMITS,
+      onTaking = () => {},
+    } = asked
     this.#onTaking = onTaking
     this.threadCount = threadCount
     this.kernelChoice = kernel

@@ -205,7 +205,7 @@ class SqliteCursor {
   #requireFitting(row: Row): void {
     for (const [index, type] of this.types.entries()) {
       const value = row[index] ?? null
-      if (value === null || fits(type, value)) continue
+      if (value === null || fitsType(type, value)) continue
       const name = this.#names[index] ?? ''
       throw new Error(
         `column ${name} is ${type} by its first rows and then holds a value of type ${storageClass(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
@@ -282,12 +282,12 @@ function columnType(declared: string | null, values: readonly SqliteValue[]): Sq
   const held = values.filter((value) => value !== null)
   if (wished !== null && held.length === 0) return wished
   if (held.length === 0) return 'VARCHAR'
-  return candidates.find((type) => held.every((value) => fits(type, value))) ?? 'VARCHAR'
+  return candidates.find((type) => held.every((value) => fitsType(type, value))) ?? 'VARCHAR'
 }
 
 const EXACT_MAX = 2n ** 53n
 
-function fits(type: SqliteType, value: Exclude<SqliteValue, null>): boolean {
+function fitsType(type: SqliteType, value: Exclude<SqliteValue, null>): boolean {
   switch (type) {
     case 'BIGINT':
       return typeof value === 'bigint'

@@ -5,7 +5,7 @@ import type {
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
-import type { RemoteMode, RunRemote } from '../../core/domain/ports/storage-ports.ts'
+import type { RemoteBegin, RunRemote } from '../../core/domain/ports/storage-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { requireFields } from '../native-select.ts'
 import {
@@ -45,7 +45,12 @@ export class PostgresSource implements SourceEngine {
   constructor(deps: ServerDeps) {
     this.#deps = deps
     this.#sessions = new ServerSessions(postgresProtocol(deps.guard))
-    this.#storage = new ServerSessions(postgresProtocol(deps.guard, BEGIN_WRITE_SQL))
+    this.#storage = new ServerSessions({
+      ...postgresProtocol(deps.guard),
+      begin: async (connection, _endpoint, timeoutMs, opening) => {
+        await connection.rows(`${opening};${timeoutSql(timeoutMs)}`)
+      },
+    })
   }
 
   check(source: DataSource, work: SourceWork): Promise<void> {
@@ -150,18 +155,27 @@ export class PostgresSource implements SourceEngine {
     }
   }
 
-  transaction<T>(
+  async transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    { mode, opening }: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
-    return this.#storage.within(source, work, async ({ connection }) => {
-      if (mode === 'read') await connection.rows(SNAPSHOT_SQL)
+    const session = await this.#storage.begin(source, work, `${BEGINNINGS[mode]} ${opening}`)
+    const { connection, endpoint } = session
+    // A reader has everything by now and need not wait for its end.
+    let isEnded = mode === 'read'
+    try {
       const result = await use((sql, values) => connection.rows(sql, values))
-      await connection.rows('COMMIT')
+      if (mode === 'write') await connection.rows('COMMIT')
       return result
-    })
+    } catch (error) {
+      isEnded = false
+      throw failureOf(error, endpoint, work.signal)
+    } finally {
+      const end = session.end()
+      if (!isEnded) await end
+    }
   }
 
   async forget(source: Pick<DataSource, 'id'>): Promise<void> {
@@ -295,15 +309,11 @@ type Session = ServerSession<PostgresConnection, PostgresTypes>
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1
 
-function postgresProtocol(
-  guard: Guard,
-  beginSql = BEGIN_SQL,
-): ServerProtocol<PostgresConnection, PostgresTypes> {
+function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnection, PostgresTypes> {
   return {
     open: (endpoint, signal) => PostgresConnection.open(endpoint, guard, signal),
     async begin(connection, { schemas }, timeoutMs) {
-      const timeout = ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
-      await connection.rows(beginSql + timeout + searchPath(schemas))
+      await connection.rows(BEGIN_SQL + timeoutSql(timeoutMs) + searchPath(schemas))
     },
     // All settings and locks of a statement end with it.
     rollback: (connection) =>
@@ -312,15 +322,20 @@ function postgresProtocol(
   }
 }
 
-/** Each statement then sees the same state. */
-const SNAPSHOT_SQL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'
+function timeoutSql(timeoutMs: number): string {
+  return ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
+}
 
 /** In the transaction, so that it works through poolers, too, and ends with it. */
 const SETTINGS_SQL = `SET LOCAL client_encoding = 'UTF8'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';
 SET LOCAL standard_conforming_strings = on; SET LOCAL xmloption = 'content';`
 const BEGIN_SQL = `BEGIN TRANSACTION READ ONLY; ${SETTINGS_SQL} SAVEPOINT eider;`
-const BEGIN_WRITE_SQL = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`
+/** Each statement of one that reads sees the same state. */
+const BEGINNINGS: Readonly<Record<RemoteBegin['mode'], string>> = {
+  read: `BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${SETTINGS_SQL}`,
+  write: `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`,
+}
 
 function searchPath(schemas: readonly string[]): string {
   if (schemas.length === 0) return ''

@@ -38,7 +38,7 @@ const BY_OID: Readonly<Record<number, string>> = {
   2950: 'UUID',
   3802: 'JSON',
 }
-const NUMERIC = 1700
+const NUMERIC_OID = 1700
 const PADDED_TEXT = 1042
 const KNOWN_TYPES_MAX = 10_000
 const DOMAIN_LEVELS_MAX = 20
@@ -91,7 +91,7 @@ export class PostgresTypes {
       const cast = item.cast === undefined ? {} : { cast: `${item.cast}[]` }
       return { duckdb, item: item.duckdb, levels: depth, native, ...cast }
     }
-    if (oid === NUMERIC) {
+    if (oid === NUMERIC_OID) {
       return modifier < MODIFIER_OFFSET ? this.#unconstrained() : numericType(modifier)
     }
     return plain(BY_OID[oid] ?? 'VARCHAR', row?.name ?? String(oid))

@@ -11,11 +11,11 @@ import {
   textValue,
 } from './select-ast.ts'
 
-/** Columns whose comparison is a search, an option of it or a limit of its answer. */
+/** Columns whose comparison is a search, a search option or a limit. */
 const SEARCH_COLUMN =
   /^(?:content|relevance|distance|rank|reranking|fusion|feedback|mode|min_relevance|per_document|group_by|hybrid\w*)$/i
 
-/** Where a value changes nothing but itself. */
+/** Places where a value affects nothing else. */
 const EXPRESSIONS = new Set([
   'COMPARISON',
   'BETWEEN',

@@ -30,7 +30,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
   }
 }
 
-/** For `a = b` DuckDB gives the position of the sign: the first operand is before it. */
+/** For `a = b` DuckDB gives the position of the operator: the first operand precedes it. */
 function offsetOf(node: TreeNode): number {
   const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
   const offsets = parts.map(({ query_location: location }) => {

@@ -1,5 +1,5 @@
 /**
- * The part of DuckDB's serialised syntax tree that Eider uses (`json_serialize_sql`, DuckDB 1.5). Its shape depends on that
+ * The part of DuckDB's serialised syntax tree that Eider uses (`json_serialize_sql`, DuckDB 1.5). Its shape depends on the
  * version: the corpus in tests/sql shows changes.
  */
 import { AppError } from '../../core/errors.ts'
@@ -15,16 +15,14 @@ interface RawNumber {
   readonly rawJSON: string
 }
 
-interface LosslessJson {
+// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+const lossless = JSON as unknown as {
   parse(
     text: string,
     reviver: (key: string, value: unknown, context: { source: string }) => unknown,
   ): unknown
   rawJSON(text: string): RawNumber
 }
-
-// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
-const lossless = JSON as unknown as LosslessJson
 
 export function parseTree(text: string): TreeNode {
   // DuckDB writes the constant `1e400` like this, which is not JSON. Within a string the quotes would be escaped.
@@ -98,7 +96,7 @@ function copyOfValue(value: TreeValue): TreeValue {
   return isNode(value) ? copyOf(value) : value
 }
 
-/** Each node of a tree that is going to be changed → a copy of it as it was. */
+/** Copies of the nodes of a tree before it is changed. */
 export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   const copies = walk(copyOf(tree))
   return new Map([...walk(tree)].map((node) => [node, copies.next().value ?? node]))
@@ -112,12 +110,12 @@ export function isNumber(value: unknown): value is RawNumber {
   return typeof value === 'object' && value !== null && 'rawJSON' in value
 }
 
-/** The nodes in a field that holds a list. */
+/** The nodes in a list field. */
 export function nodesOf(value: TreeValue | undefined): TreeNode[] {
   return Array.isArray(value) ? value.filter(isNode) : []
 }
 
-/** The strings in a field that holds a list. */
+/** The strings in a list field. */
 export function textsOf(value: TreeValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
@@ -150,7 +148,7 @@ export function replace(node: TreeNode, by: TreeNode): void {
   Object.assign(node, by)
 }
 
-/** Each node below and including this one, parents first, in the order in which they are written. */
+/** This node and all below it, parents first, in written order. */
 export function walk(value: TreeValue): Generator<TreeNode> {
   return walkFields(value, NO_FIELDS)
 }
@@ -221,7 +219,7 @@ function castNumber({ child, cast_type: type }: TreeNode): number | undefined {
   return Number.isNaN(value) ? undefined : value
 }
 
-/** True or false written in the statement: a boolean constant, or the cast of 't' / 'f' that DuckDB makes of it. */
+/** True or false as written: a boolean constant, or DuckDB's cast of 't' / 'f'. */
 export function constantTruth(node: TreeValue | undefined): boolean | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') {
@@ -239,38 +237,26 @@ export function columnNode(...names: string[]): TreeNode {
   return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', ...NO_LOCATION, column_names: names }
 }
 
-export function integerNode(value: number): TreeNode {
+function constantNode(typeId: string, value: TreeValue): TreeNode {
   return {
     class: 'CONSTANT',
     type: 'VALUE_CONSTANT',
     alias: '',
     ...NO_LOCATION,
-    value: {
-      type: { id: 'BIGINT', type_info: null },
-      is_null: false,
-      value: lossless.rawJSON(String(value)),
-    },
+    value: { type: { id: typeId, type_info: null }, is_null: false, value },
   }
+}
+
+export function integerNode(value: number): TreeNode {
+  return constantNode('BIGINT', lossless.rawJSON(String(value)))
 }
 
 export function textNode(value: string): TreeNode {
-  return {
-    class: 'CONSTANT',
-    type: 'VALUE_CONSTANT',
-    alias: '',
-    ...NO_LOCATION,
-    value: { type: { id: 'VARCHAR', type_info: null }, is_null: false, value },
-  }
+  return constantNode('VARCHAR', value)
 }
 
 export function truthNode(value: boolean): TreeNode {
-  return {
-    class: 'CONSTANT',
-    type: 'VALUE_CONSTANT',
-    alias: '',
-    ...NO_LOCATION,
-    value: { type: { id: 'BOOLEAN', type_info: null }, is_null: false, value },
-  }
+  return constantNode('BOOLEAN', value)
 }
 
 export function nullNode(): TreeNode {
@@ -309,21 +295,17 @@ export function limitNode(rows: number): TreeNode {
   return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
 }
 
-/** SQL still to be parsed, and the change that it makes to the tree. */
+/** SQL still to be parsed, and how it changes the tree. */
 export interface TreeEdit {
   readonly sql: string
   apply(parsed: TreeNode): void
 }
 
-/** The tree of `SELECT item`. */
-export function selectOf(item: TreeNode): TreeNode {
-  const select = {
+/** A SELECT without clauses, with the fields that DuckDB expects. */
+export function emptySelect(like: TreeNode): TreeNode {
+  return {
+    ...like,
     type: 'SELECT_NODE',
-    modifiers: [],
-    cte_map: { map: [] },
-    select_list: [item],
-    from_table: { type: 'EMPTY', alias: '', sample: null, ...NO_LOCATION },
-    where_clause: null,
     group_expressions: [],
     group_sets: [],
     aggregate_handling: 'STANDARD_HANDLING',
@@ -331,7 +313,18 @@ export function selectOf(item: TreeNode): TreeNode {
     sample: null,
     qualify: null,
   }
-  return { error: false, statements: [{ node: select, named_param_map: [] }] }
+}
+
+/** The tree of `SELECT item`. */
+export function selectOf(item: TreeNode): TreeNode {
+  const node = emptySelect({
+    modifiers: [],
+    cte_map: { map: [] },
+    select_list: [item],
+    from_table: { type: 'EMPTY', alias: '', sample: null, ...NO_LOCATION },
+    where_clause: null,
+  })
+  return { error: false, statements: [{ node, named_param_map: [] }] }
 }
 
 /** Replaces a table's name by a sub-query. */
@@ -340,7 +333,7 @@ export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): v
   replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
 }
 
-/** Expressions in the form of DuckDB's parser, to be inserted into a tree unparsed. */
+/** Expressions as DuckDB's parser writes them, for inserting into a tree without parsing. */
 
 export function callNode(name: string, ...children: readonly TreeNode[]): TreeNode {
   return {
@@ -360,7 +353,7 @@ export function callNode(name: string, ...children: readonly TreeNode[]): TreeNo
   }
 }
 
-/** `CASE WHEN condition THEN value ELSE other END`; without `other` it is NULL. */
+/** `CASE WHEN condition THEN value ELSE other END`; NULL without `other`. */
 export function caseNode(condition: TreeNode, value: TreeNode, other?: TreeNode): TreeNode {
   return {
     ...columnNode('x'),

@@ -46,7 +46,7 @@ export type EvaluateStatement = Altered<'evaluate_knowledge_base'>
 /** The option `questions` may be the text of a SELECT. */
 export type EvaluateAgentStatement = Altered<'evaluate_agent'>
 
-/** How the vectors of a knowledge base are to be searched. */
+/** How a knowledge base's vectors are searched. */
 export type IndexStatement =
   | {
       readonly kind: 'create_index'
@@ -65,16 +65,16 @@ export type IndexStatement =
       readonly narrowing: Narrowing
     }
 
-export type JobStatement = CreateJob | Dropped<'drop_job'>
-
-interface CreateJob extends Named<'create_job'> {
-  readonly ifNotExists: boolean
-  readonly query: string
-  readonly ifQuery: string | null
-  readonly start: string | null
-  readonly end: string | null
-  readonly every: string | null
-}
+export type JobStatement =
+  | (Named<'create_job'> & {
+      readonly ifNotExists: boolean
+      readonly query: string
+      readonly ifQuery: string | null
+      readonly start: string | null
+      readonly end: string | null
+      readonly every: string | null
+    })
+  | Dropped<'drop_job'>
 
 export type ViewStatement =
   | (Named<'create_view'> & {
@@ -158,7 +158,7 @@ function definedObject(
   if (read.takeWords('describe', what)) return { kind: `describe_${what}`, name: named() }
   if (read.takeWords('evaluate', what)) {
     const name = named()
-    const options = optionsOf(read, what === 'agent' ? ['questions'] : [])
+    const options = optionsOf(read, [what === 'agent' ? 'questions' : 'test_table'])
     return { kind: `evaluate_${what}`, name, options }
   }
   if (what === 'agent' || !read.takeWords('refresh', what)) return undefined

@@ -22,7 +22,7 @@ export type DatabaseStatement =
       readonly kind: 'drop_database'
       readonly name: string
       readonly ifExists: boolean
-      /** Written as DROP PROJECT, which no data source is. */
+      /** Written as DROP PROJECT, which never means a data source. */
       readonly isProject: boolean
     }
   | { readonly kind: 'describe_database'; readonly name: string }

@@ -25,7 +25,7 @@ export type RowStatement =
       readonly table: QualifiedName
       /** null: the names of the source's columns. */
       readonly columns: readonly string[] | null
-      /** `VALUES …` or a SELECT, as it was written; `DEFAULT VALUES`. */
+      /** `VALUES …` or a SELECT, as written; `DEFAULT VALUES`. */
       readonly source: string
       readonly options: Options
       /** Options of tables only; unset: none. */

@@ -8,7 +8,7 @@ export type SessionStatement =
   | {
       readonly kind: 'set'
       readonly variables: readonly Setting[]
-      /** Server settings: none can be changed, some may be sent. */
+      /** Server settings: none can be changed, some are accepted. */
       readonly settings: readonly Setting[]
     }
   /** BEGIN, COMMIT, ROLLBACK: each statement is a separate transaction. */
@@ -17,7 +17,7 @@ export type SessionStatement =
 export interface Setting {
   /** In lower case. */
   readonly name: string
-  /** As it was written: an expression for a variable. */
+  /** As written: an expression for a variable. */
   readonly value: string
 }
 
@@ -74,7 +74,7 @@ export interface ExplainStatement {
   readonly isAnalyzed: boolean
   /** `json`: the plan as a tree, for programs. */
   readonly format: 'text' | 'json'
-  /** The SELECT as it was written. */
+  /** The SELECT as written. */
   readonly select: string
 }
 

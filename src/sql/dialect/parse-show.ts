@@ -23,7 +23,7 @@ export interface ShowRows {
   readonly narrowing: Narrowing
 }
 
-/** What follows a SHOW, as it was written. */
+/** What follows SHOW, as written. */
 export interface Narrowing {
   readonly like: string | null
   readonly where: string | null

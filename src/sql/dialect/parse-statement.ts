@@ -26,7 +26,7 @@ export type Statement =
   | ShowStatement
   | TableStatement
 
-/** Each takes the words of its own statement, or none. */
+/** Each parses its own kind of statement, or nothing. */
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   objectStatement,
   databaseStatement,

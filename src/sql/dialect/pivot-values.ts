@@ -73,7 +73,7 @@ function isWord(token: Token | undefined, ...words: readonly string[]): boolean 
   return token?.kind === 'word' && words.includes(token.value.toLowerCase())
 }
 
-/** The next token of this depth that is meant, before the parentheses around close. */
+/** The next token at this depth, before the surrounding parentheses close. */
 function nextAtDepth(
   tokens: readonly Token[],
   from: number,

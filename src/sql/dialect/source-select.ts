@@ -3,15 +3,14 @@ import { type Options, StatementReader } from './statement-reader.ts'
 
 /** A SELECT at the end of a statement. */
 export interface SourceSelect {
-  /** As it was written, without parentheses around it. */
+  /** As written, without surrounding parentheses. */
   readonly select: string
-  /** The project of names without a qualifier in it; null: that of the request. */
+  /** The project of its unqualified names; null: the request's. */
   readonly database: string | null
 }
 
 /**
- * Takes the SELECT that is left. An existing client writes one that is meant for another project as
- * `SELECT * FROM project (SELECT …)`.
+ * Parses the remaining SELECT. An existing client writes one for another project as `SELECT * FROM project (SELECT …)`.
  */
 export function takeSourceSelect(read: StatementReader): SourceSelect {
   const select = read.restAsSelect()

@@ -75,20 +75,20 @@ export class StatementReader {
     if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
   }
 
-  /** True if that symbol comes next, or later; it is not taken. */
+  /** Whether that symbol comes next, or `ahead` tokens later; does not take it. */
   isAt(symbol: string, ahead = 0): boolean {
     const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'symbol' && token.text === symbol
   }
 
-  /** Takes all that is left, as it was written. */
+  /** Takes the rest as written. */
   rest(): string {
     return this.#takeText(this.#tokens.length)
   }
 
   /**
-   * Takes the text up to one of these key words, symbols or phrases of them outside of parentheses, to a parenthesis that
-   * closes nothing, or to the end.
+   * Takes the text up to one of these key words, symbols or phrases outside parentheses, to an unmatched closing
+   * parenthesis, or to the end.
    */
   textUntil(...ends: readonly string[]): string {
     return this.#takeText(endOfText(this.#tokens, this.#at, ends))
@@ -116,7 +116,7 @@ export class StatementReader {
     return names
   }
 
-  /** Takes all that is left: a query, and the options of a USING at its end. `JOIN t USING (column)` is none. */
+  /** Takes the rest: a query, and the options of a USING at its end. `JOIN t USING (column)` does not count. */
   queryAndOptions(): { readonly query: string; readonly options: Options | null } {
     const at = this.#tokens.findLastIndex((token, index) => {
       const isUsing = token.kind === 'word' && token.value.toLowerCase() === 'using'
@@ -132,7 +132,7 @@ export class StatementReader {
     return { query, options }
   }
 
-  /** Takes the SELECT that is left, without parentheses around the whole of it. */
+  /** Takes the remaining SELECT, without parentheses around all of it. */
   restAsSelect(): string {
     const first = this.#tokens[this.#at]
     const last = this.#tokens.at(-1)
@@ -339,7 +339,7 @@ export class StatementReader {
   #wordValue(depth: number): unknown {
     const word = this.name('a value')
     if (Object.hasOwn(CONSTANTS, word.toLowerCase())) return CONSTANTS[word.toLowerCase()]
-    // As Python writes it within an object.
+    // Python's form within an object.
     if (depth > 0 && word === 'None') return null
     let path = word
     while (this.takeSymbol('.')) path += `.${this.name('a name')}`

@@ -1,10 +1,10 @@
-/** The columns and constraints of `CREATE TABLE name (…)`, and what `ALTER TABLE` changes of them. */
+/** The columns and constraints of `CREATE TABLE name (…)`, and their changes by `ALTER TABLE`. */
 import { AppError } from '../../core/errors.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export interface ColumnDefinition {
   readonly name: string
-  /** As it was written. */
+  /** As written. */
   readonly type: string
   /** The SQL of its default value. */
   readonly default: string | null

@@ -149,17 +149,17 @@ export function stabilityOf(expression: TreeValue): Stability {
   return least
 }
 
-/** True where two evaluations may differ, so that it must be evaluated once for each row and nowhere else. */
+/** Whether two evaluations may differ, so that it must be evaluated exactly once per row. */
 export function isVolatile(expression: TreeValue): boolean {
   return stabilityOf(expression) === 'volatile'
 }
 
-/** `current_date` and its like come as names of columns. */
+/** `current_date` and the like appear as column names. */
 const CHANGING = new Set(['SUBQUERY', 'PARAMETER', 'COLUMN_REF', 'STAR', 'POSITIONAL_REFERENCE'])
 
 /**
- * Whether a query gives the same rows for ever: it has no FROM, no other query within it and no parameter, and calls
- * nothing that depends on the clock, the session or chance.
+ * Whether a query always returns the same rows: it has no FROM, no nested query and no parameter, and calls nothing that
+ * depends on the clock, the session or chance.
  */
 export function isConstantQuery(query: TreeNode): boolean {
   if (query.type !== 'SELECT_NODE') return false

@@ -38,7 +38,7 @@ const EXPRESSIONS = new Set([
   'WINDOW',
 ])
 
-/** Table functions that make rows from their arguments alone. */
+/** Table functions that derive rows from their arguments alone. */
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   'range',
   'generate_series',
@@ -52,7 +52,7 @@ export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
 /** `a.b.c`: DuckDB 1.5.5 ends the process for ten thousand. */
 const NAME_PARTS_MAX = 50
 
-/** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 ends the process for one that is deep. */
+/** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 crashes if it is deep. */
 const SHAPED_FUNCTIONS = new Set([
   'from_json',
   'from_json_strict',
@@ -87,7 +87,7 @@ export function guard(tree: TreeNode): void {
   }
 }
 
-/** DuckDB takes seconds to bind more of them, and what joins hold in memory grows with the square of their number. */
+/** DuckDB takes seconds to bind more of them, and the memory of joins grows with the square of their number. */
 const SELECTS_MAX = 2000
 const RELATIONS_MAX = 64
 const COLUMNS_MAX = 5000

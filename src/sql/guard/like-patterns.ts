@@ -26,7 +26,7 @@ export function isLike(name: string): boolean {
   return LIKE.test(name)
 }
 
-/** With a pattern that is known, or a search. */
+/** With a known pattern, or a search. */
 export function isConstantLike([text, pattern]: readonly TreeNode[]): boolean {
   const isSearch = isColumn(text) && columnNames(text).at(-1)?.toLowerCase() === 'content'
   return isSearch || constantText(pattern) !== undefined
@@ -46,7 +46,7 @@ export function hardLike(call: TreeNode): string | undefined {
   return `(?${flags})${regexpOf(written, isGlob ? '*?' : '%_', constantText(escapeNode))}`
 }
 
-/** Changes the tree in place, once searches are out of it. */
+/** Changes the tree in place, after searches have been taken out. */
 export function likesAsRegexps(tree: TreeValue): void {
   for (const node of walk(tree)) {
     if (node.class !== 'FUNCTION') continue

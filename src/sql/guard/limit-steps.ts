@@ -30,12 +30,12 @@ import {
 import { isAggregateFunction, isVolatile } from './function-lists.ts'
 import { hardLike, isConstantLike, isLike } from './like-patterns.ts'
 
-/** Below this a row is not worth a look: 2,048 of them take a tenth of a second. */
+/** Below this a row is not counted: 2,048 of them take a tenth of a second. */
 const ROW_STEPS = 50_000
 
 const BOUND = 'eider_arguments'
 
-/** A select item without an alias that has got a limit: DuckDB would name the column after it. */
+/** A select item without an alias that gained a limit: DuckDB would name the column after it. */
 export interface UnnamedItem {
   readonly item: TreeNode
   readonly original: TreeNode
@@ -102,7 +102,7 @@ function visitCall(call: TreeNode, isInLambda: boolean, state: Visit): void {
   state.count += 1
 }
 
-/** `*COLUMNS(…)` is several arguments, and DuckDB takes two equal `COLUMNS(name -> …)` for different ones. */
+/** `*COLUMNS(…)` is several arguments, and DuckDB considers two equal `COLUMNS(name -> …)` different. */
 function isUnpacked(node: TreeNode): boolean {
   if (node.type === 'OPERATOR_UNPACK') return true
   if (node.class !== 'STAR') return false
@@ -116,8 +116,8 @@ function isUnpacked(node: TreeNode): boolean {
 function limitCall(call: TreeNode, isUnbound: boolean): void {
   const name = textValue(call.function_name)
   const fields: Record<string, TreeNode> = {}
-  // Anything more than a column is first bound to a name, so that it is computed once. Within a lambda that would restart
-  // for each set of elements, and would not add them up.
+  // Anything but a column is first bound to a name, so that it is computed once. Within a lambda the sum would restart for
+  // each set of elements.
   const given = nodesOf(call.children).map((argument, index) => {
     const isPlain = argument.class === 'LAMBDA' || isConstant(argument) || isLeaf(argument)
     if (isPlain || isUnbound) return argument
@@ -148,7 +148,7 @@ function limitCall(call: TreeNode, isUnbound: boolean): void {
   )
 }
 
-/** True where the statement's text alone determines the value. */
+/** Whether the statement's text alone determines the value. */
 function isConstant(expression: TreeNode): boolean {
   const changing = /^(?:COLUMN_REF|PARAMETER|SUBQUERY|STAR|POSITIONAL_REFERENCE|WINDOW)$/
   for (const node of walk(expression)) if (changing.test(textValue(node.class))) return false
@@ -174,7 +174,7 @@ function isLeaf(node: TreeNode): boolean {
   )
 }
 
-/** How many steps of a nanosecond or two each function takes that may take many, as SQL over its arguments. */
+/** How many steps of a nanosecond or two expensive functions take, as SQL over their arguments. */
 
 type Steps = (args: readonly TreeNode[]) => TreeNode | null
 
@@ -224,7 +224,7 @@ const pattern: Steps = (args) => {
   return callNode('*', each, callNode('+', bytes(args, 0), integerNode(PATTERN_BYTES)))
 }
 
-/** RE2 takes a step or two for each byte with a simple pattern, and as many as it has states with a hard one. */
+/** RE2 takes a step or two per byte with a simple pattern, and as many as it has states with a hard one. */
 function patternStates(text: string): number {
   const counts = [...text.matchAll(/\{(\d*),?(\d*)\}/g)].map(([, least = '', most = '']) => {
     return Math.max(1, Number(least), Number(most))
@@ -233,7 +233,7 @@ function patternStates(text: string): number {
   return states === 1 && text.length < 100 ? 1 : Math.min(1e6, text.length + states)
 }
 
-/** DuckDB tries every place for each wildcard but one; patterns that are known become regular expressions. */
+/** DuckDB tries every position for each wildcard but one; known patterns become regular expressions. */
 const manyWildcards: Steps = (args) => {
   const without = callNode('translate', argument(args, 1), textNode('%*'), textNode(''))
   const wildcards = callNode('-', bytes(args, 1), double(callNode('strlen', without)))
@@ -307,7 +307,7 @@ function stepsOf(name: string, args: readonly TreeNode[]): TreeNode | null {
 
 const LAMBDAS: ReadonlySet<string> = new Set(`${LAMBDA_NAMES} ${REDUCING_NAMES}`.split(' '))
 
-/** Functions that take a lambda: in others the same arrow reads a value from JSON. */
+/** Functions with a lambda: in others the same arrow reads a value from JSON. */
 function isLambdaFunction(name: string): boolean {
   return LAMBDAS.has(name.toLowerCase())
 }

@@ -19,7 +19,7 @@ const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
   'current_schema',
 ])
 
-/** The name of the parameter that is bound to the database of the request. */
+/** The parameter bound to the request's database. */
 export const DATABASE_PARAMETER = variableParameter('system', 'database')
 
 /**
@@ -122,7 +122,7 @@ function rename(value: TreeValue, parent: TreeNode, counts: ReadonlyMap<string, 
   }
 }
 
-/** The same for expressions that are written alike. */
+/** Equal for expressions that are written alike. */
 function shapeOf(node: TreeNode): string {
   const text = JSON.stringify(node, (key, value) => (key === 'query_location' ? undefined : value))
   const plain = text.replaceAll(/eider_copy_[0-9a-z]+_/g, '')

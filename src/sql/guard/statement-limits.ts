@@ -18,7 +18,7 @@ import { parameterNamesOf, type Token } from '../lexer/tokens.ts'
  */
 const LEVELS_MAX = 200
 
-/** @throws AppError `sql_not_supported` for a statement that is nested deeper */
+/** @throws AppError `sql_not_supported` for deeper nesting */
 export function checkDepth(query: TreeNode): void {
   const stack: { readonly value: TreeValue; readonly level: number }[] = [
     { value: query, level: 0 },
@@ -53,7 +53,7 @@ function tooDeep(): AppError {
  */
 const SIZE_MAX = 100_000
 
-/** For `*` over a table, whose columns are not known here. */
+/** For `*` over a table, whose columns are unknown here. */
 const TABLE_COLUMNS = 10
 
 interface Size {
@@ -167,7 +167,7 @@ function sizeOfParts(values: readonly TreeValue[], scope: Scope): number {
   return values.reduce<number>((total, value) => total + sizeOf(value, scope), 0)
 }
 
-/** For all expressions in a part of the tree. */
+/** Of all expressions in a part of the tree. */
 function sizeOf(value: TreeValue, scope: Scope): number {
   if (Array.isArray(value)) return sizeOfParts(value, scope)
   if (!isNode(value)) return 0
@@ -197,16 +197,16 @@ function partsOf(node: TreeNode, scope: Scope): number {
   return sizeOfParts(Object.values(node), scope)
 }
 
-/** For a UTF-16 code unit in UTF-8. */
+/** UTF-8 bytes of a UTF-16 code unit. */
 const UNIT_BYTES_MAX = 3
 
 /**
- * The cost of a statement before it runs grows with its text, so the text is bounded before anything reads it.
+ * The cost of a statement before it runs grows with its text, so the text is limited before anything reads it.
  * @throws AppError `statement_too_large`
  */
 export function checkStatementSize(sql: string, bytesMax: number): void {
   if (sql.length * UNIT_BYTES_MAX <= bytesMax) return
-  // A text with more code units than that need not be counted: it may be as large as a body.
+  // A text with more code units need not be counted: it may be as large as a body.
   if (sql.length <= bytesMax && Buffer.byteLength(sql) <= bytesMax) return
   const instead = 'send values as "params", and rows through PUT of the knowledge base'
   const limit = `The text of the statement has more than ${bytesMax} bytes, the limit (EIDER_STATEMENT_BYTES_MAX)`
@@ -220,7 +220,7 @@ const PARAMETERS_MAX = 2000
 const QUOTES_TIMES_LENGTH_MAX = 5e9
 
 /**
- * What DuckDB's parser, printer and binder take too long for, in steps that no interrupt reaches.
+ * Refuses what DuckDB's parser, printer and binder take too long for, in steps that cannot be interrupted.
  * @throws AppError `sql_not_supported`
  */
 export function checkTokens(tokens: readonly Token[]): void {

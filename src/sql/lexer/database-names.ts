@@ -9,12 +9,12 @@ import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 
-/** The text that such a name holds; undefined: it is a name like others. */
+/** The text in such a name; undefined: an ordinary name. */
 export function nativeText(name: string): string | undefined {
   return name.startsWith(MARK) ? name.slice(MARK.length) : undefined
 }
 
-/** How a database reads its texts. */
+/** How a database reads string literals. */
 type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
 /**
@@ -55,7 +55,7 @@ export function withNativeNames(
   return text + sql.slice(copied)
 }
 
-/** The statement as it was written: such names as the SQL that they hold. */
+/** The statement as written, with the SQL instead of such names. */
 export function withNativeTexts(sql: string): string {
   return sql.replaceAll(WRITTEN, (_name, text: string) => ` (${text.replaceAll('""', '"')})`)
 }
@@ -83,7 +83,7 @@ interface Candidate {
   readonly open: Token
 }
 
-/** Names in a FROM that are followed by a parenthesis, one after the other: the text within may not be readable here. */
+/** Names in a FROM followed by a parenthesis, one after the other: the text inside may not be readable here. */
 function* candidates(sql: string): Generator<Candidate, void, number | undefined> {
   let before: Token | undefined
   let name: Token | undefined
@@ -108,7 +108,7 @@ function isName({ kind }: Token): boolean {
   return kind === 'word' || kind === 'name'
 }
 
-/** null: the end, or unreadable text, which the reader of the statement reports. */
+/** null: the end, or unreadable text, which the statement's reader reports. */
 function readToken(sql: string, at: number, previous: Token | undefined): Token | null {
   try {
     return nextToken(sql, at, previous)
@@ -117,7 +117,7 @@ function readToken(sql: string, at: number, previous: Token | undefined): Token 
   }
 }
 
-/** Where the parenthesis closes that was opened before `start`; -1: nowhere. */
+/** The position where the parenthesis opened before `start` closes; -1: nowhere. */
 function nativeEnd(sql: string, start: number, dialect: NativeDialect): number {
   let depth = 1
   try {
@@ -159,7 +159,7 @@ export function databasesNamed(sql: string): ReadonlySet<string> {
     else if (word === 'lateral') continue
     else if (ENDS_FROM.has(word)) {
       state.isNext = false
-      // After a condition of a join, a comma leads to a relation again.
+      // After a join condition, a comma leads to a relation again.
       if (word !== 'on' && word !== 'using') state.isFrom = false
     } else if (kind === 'word' || kind === 'name') {
       if (state.isNext && isDatabase(index)) found.add(value.toLowerCase())

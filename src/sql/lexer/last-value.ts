@@ -1,15 +1,15 @@
-/** `column > LAST` in a statement that runs again and again: the rows that came since. */
+/** `column > LAST` in a scheduled statement: the rows added since. */
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from './tokens.ts'
 
-/** A condition with LAST, as places in the text of its statement. */
+/** A condition with LAST, as positions in its statement. */
 export interface LastCondition {
-  /** The column, as it was written. */
+  /** The column as written. */
   readonly column: string
   readonly operator: '>' | '>='
   /** For `COALESCE(LAST, value)`: the value before the first run. null: everything. */
   readonly first: string | null
-  /** For the whole condition. */
+  /** Of the whole condition. */
   readonly start: number
   readonly end: number
   /** From the FROM of its SELECT to the end of its WHERE. */
@@ -18,7 +18,7 @@ export interface LastCondition {
 
 /**
  * undefined: the statement has no LAST.
- * @throws AppError `invalid_schedule` for a LAST that would leave rows out, or in another clause
+ * @throws AppError `invalid_schedule` for a LAST that would omit rows, or in another clause
  */
 export function lastCondition(sql: string): LastCondition | undefined {
   const tokens = tokenize(sql)
@@ -122,7 +122,7 @@ function sourceAround(tokens: readonly Token[], at: number, length: number) {
   }
 }
 
-/** The nearest of these words to the left, outside of other parentheses. Enclosing ones may be passed. */
+/** The nearest of these words to the left, outside other parentheses. Enclosing ones may be passed. */
 function placeBefore(tokens: readonly Token[], at: number, word: string): number | undefined {
   let depth = 0
   for (let index = at; index >= 0; index -= 1) {
@@ -134,7 +134,7 @@ function placeBefore(tokens: readonly Token[], at: number, word: string): number
   return undefined
 }
 
-/** The same to the right; it ends where the parentheses around it close. */
+/** The same to the right, up to the end of the surrounding parentheses. */
 function placeAfter(
   tokens: readonly Token[],
   at: number,

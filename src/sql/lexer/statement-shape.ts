@@ -4,15 +4,15 @@ import { type Token, tokenize } from './tokens.ts'
 export interface StatementShape {
   /** The statement with marks instead of values. Equal values have the same mark, different ones never. */
   readonly sql: string
-  /** By its mark, each value as it is written. */
+  /** By its mark, each value as written. */
   readonly literals: ReadonlyMap<string, string>
 }
 
-/** No statement that holds these digits has a shape, so that a mark is found again wherever a plan puts it. */
+/** A statement with these digits has no shape, so that a mark can be found again wherever a plan puts it. */
 const MARK_DIGITS = '718281'
 const LITERALS_MAX = 100
 
-/** DuckDB reads each as what its mark is: an INTEGER, a DECIMAL that is printed as it is written, a short text. */
+/** DuckDB reads each as the type of its mark: an INTEGER, a DECIMAL printed as written, a short text. */
 const INTEGER = /^(?:0|[1-9]\d{0,8})$/
 const DECIMAL = /^(?:0|[1-9]\d{0,7})\.\d{1,8}$/
 const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
@@ -20,7 +20,7 @@ const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
 const BEFORE = new Set(
   '= < > <= >= <> != == ( , + * / % select distinct between and then else when or not'.split(' '),
 )
-/** A cast, a step into a value, or a word that makes something else of the number. */
+/** A cast, an access into a value, or a word that gives the number another meaning. */
 const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
 
 /**
@@ -74,7 +74,7 @@ export function holdsMarks(text: string): boolean {
   return text.includes(MARK_DIGITS)
 }
 
-/** A text with marks in it, cut at them, so that it is put together fast. */
+/** A text with marks, split at them for fast assembly. */
 export class MarkedText {
   readonly #parts: readonly string[]
   readonly #marks: readonly string[]

@@ -2,7 +2,7 @@
 
 /**
  * How a quote inside a string is written: `''` as in the standard, or also `\'` as some clients do, or with all the escapes
- * that `E'…'` has (PostgreSQL manual, 4.1.2.2).
+ * of `E'…'` (PostgreSQL manual, 4.1.2.2).
  */
 export type StringEscapes = 'standard' | 'backslash' | 'all'
 
@@ -59,7 +59,7 @@ function unescapedText(escapes: string): string | null {
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     return decoder.decode(Uint8Array.from(bytes))
   } catch {
-    // Not UTF-8: the caller knows the place and says so.
+    // Not UTF-8: the caller knows the place and reports it.
     return null
   }
 }

@@ -9,7 +9,7 @@ export interface Token {
   readonly kind: TokenKind
   /** The text as written. */
   readonly text: string
-  /** Its value: the name without quotes, the string without quotes and escapes. */
+  /** The name without quotes, or the string without quotes and escapes. */
   readonly value: string
   readonly start: number
   readonly end: number
@@ -34,7 +34,7 @@ const OPERATOR_WORDS = new Set(
   ),
 )
 
-/** Reading, checking and binding a statement takes time by their number. */
+/** Reading, checking and binding a statement take time by their number. */
 const TOKENS_MAX = 50_000
 
 /**
@@ -125,7 +125,7 @@ function blank(gap: string): string {
 
 /**
  * @param holdsOthers whether semicolons may appear within it
- * @throws AppError `sql_not_supported` where a semicolon is followed by another statement
+ * @throws AppError `sql_not_supported` if another statement follows a semicolon
  */
 export function withoutClosingSemicolons(
   tokens: readonly Token[],
@@ -227,7 +227,7 @@ function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
   return { kind: 'string', text, value: text.slice(1, -1).replaceAll("''", "'"), start, end }
 }
 
-/** Where a text between these marks ends, in which a doubled mark means the mark itself; -1: it does not end. */
+/** The end of a text between these marks, where a doubled mark means the mark itself; -1: unclosed. */
 function quotedEnd(sql: string, start: number, mark: string): number {
   let at = sql.indexOf(mark, start + 1)
   while (at >= 0 && sql[at + 1] === mark) at = sql.indexOf(mark, at + 2)
@@ -299,8 +299,8 @@ function unterminated(what: string, sql: string, at: number): AppError {
 function duckDBTextOf(token: Token): string {
   if (token.kind === 'parameter') return `$${token.value}`
   if (token.kind === 'name') return `"${token.value.replaceAll('"', '""')}"`
-  // Also one between dollars: there DuckDB 1.5.5 makes wide spaces plain, and after `$$$$`, or a quote between dollars, in
-  // other texts as well.
+  // Also one between dollars: there DuckDB 1.5.5 replaces wide spaces, and after `$$$$` or a quote between dollars in other
+  // texts, too.
   if (token.kind === 'string') {
     return `'${token.value.replaceAll("'", "''")}'`
   }

@@ -5,7 +5,7 @@
 const USER_PREFIX = 'eider_variable_'
 const SYSTEM = 'eider_system_'
 
-/** A variable as it is meant by a parameter's name. */
+/** The variable a parameter's name refers to. */
 interface VariableName {
   /** `user`: set by SET @name. `system`: `@@name`, and values of the request itself. */
   readonly kind: 'user' | 'system'
@@ -15,12 +15,12 @@ interface VariableName {
 
 /** The parameter for `@name`. Names are compared without case. */
 export function variableParameter(kind: VariableName['kind'], name: string): string {
-  // In lower case a letter may get a separate mark (İ), which is not allowed in a name.
+  // In lower case a letter may get a separate mark (İ), which names may not contain.
   const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
   return `${kind === 'user' ? USER_PREFIX : SYSTEM}${key}`
 }
 
-/** The variable behind a parameter, or undefined for one of the caller's own. */
+/** The variable behind a parameter; undefined for one of the caller's own. */
 export function variableOf(parameter: string): VariableName | undefined {
   if (parameter.startsWith(USER_PREFIX))
     return { kind: 'user', name: parameter.slice(USER_PREFIX.length) }

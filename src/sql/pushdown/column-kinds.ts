@@ -5,7 +5,7 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 
-/** How a source compares a column's values: only where that is known to match DuckDB. */
+/** How a source compares a column's values: only if that is known to match DuckDB. */
 export type ColumnKind =
   | { readonly kind: 'integer'; readonly digits: number }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -22,7 +22,7 @@ const INTEGER_DIGITS: Readonly<Record<string, number>> = {
   UBIGINT: 20,
 }
 
-/** The source's own types whose values compare as those of DuckDB's type do. Others, such as char(n), are left alone. */
+/** The source's types that compare like DuckDB's type. Others, such as char(n), are not used. */
 const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>>> = {
   postgres: {
     integer: /^(smallint|integer|bigint|int[248]|oid)$/,
@@ -60,7 +60,7 @@ const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>
   },
 }
 
-/** undefined: nothing is known of it. */
+/** undefined: unknown. */
 export function columnKind(column: SourceColumn, engine: DataSourceEngine): ColumnKind | undefined {
   const kind = kindOfType(column.type.toUpperCase())
   if (kind === undefined) return undefined
@@ -114,7 +114,7 @@ export class SourceText {
   }
 
   name(name: string): string {
-    // In double quotes SQLite takes the name of a column that is not there as a text.
+    // In double quotes SQLite reads the name of a missing column as a text.
     const mark = this.engine === 'mysql' || this.engine === 'sqlite' ? '`' : '"'
     return mark + name.replaceAll(mark, mark + mark) + mark
   }

@@ -23,18 +23,16 @@ import { type ColumnKind, columnKind } from './column-kinds.ts'
 import type { ColumnOf } from './source-conditions.ts'
 import type { SourceGroups, SourceTotal } from './source-read.ts'
 
-export interface GroupedRead {
-  readonly groups: SourceGroups
-  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
-  apply(): readonly UnnamedItem[]
-}
-
 /** null: something in the SELECT is more than groups and totals that the source gives as DuckDB would. */
 export function groupedReadOf(
   select: TreeNode,
   columnOf: ColumnOf,
   engine: DataSourceEngine,
-): GroupedRead | null {
+): {
+  readonly groups: SourceGroups
+  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
+  apply(): readonly UnnamedItem[]
+} | null {
   if ([select.qualify, select.sample].some(isNode) || hasSeveralSets(select)) return null
   const keys = keysOf(select, columnOf)
   if (keys === null || !keys.every((key) => isKey(key, engine))) return null
@@ -144,7 +142,7 @@ function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
 interface TotalCall {
   /** The source's results. */
   readonly parts: readonly SourceTotal[]
-  /** The total of these, with DuckDB's type. */
+  /** Their total, with DuckDB's type. */
   value(parts: readonly TreeNode[]): TreeNode
 }
 

@@ -58,11 +58,11 @@ interface Use {
   readonly ref: TreeNode
 }
 
-/** The needs of each SELECT in one statement as it was written. */
+/** The needs of each SELECT in one statement, as written. */
 export class StatementNeeds {
   readonly #root: TreeNode
   readonly #ofRoot: OuterNeeds
-  /** Where a SELECT is in the FROM of another one, and only there. */
+  /** Where a SELECT is used in another one's FROM, and only there. */
   readonly #uses = new Map<TreeNode, Use>()
   readonly #known = new Map<TreeNode, OuterNeeds>()
 
@@ -128,7 +128,7 @@ function referencesOf(from: TreeValue | undefined): readonly TreeNode[] {
   return [...referencesOf(from.left), ...referencesOf(from.right)]
 }
 
-/** The only reference to a CTE → its SELECT. One that is named twice is read for both. */
+/** The only reference to a CTE → its SELECT. A CTE used twice is read for both. */
 function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   const bodies = new Map<string, TreeNode[]>()
   const refs = new Map<string, TreeNode[]>()
@@ -194,7 +194,7 @@ function writtenSlice(select: TreeNode): NeededSlice | null {
   return { order, limit: limit ?? null, offset: offset ?? null }
 }
 
-/** The needs of the rows that a SELECT gives, as needs of the rows that it reads. */
+/** Translates needs on a SELECT's result into needs on the rows it reads. */
 function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
   const { conjuncts, slice, usedNames } = needs
   if (select.type !== 'SELECT_NODE' || !showsEachRow(select)) return { ...EVERYTHING, usedNames }
@@ -203,7 +203,7 @@ function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
     return type === 'DISTINCT_MODIFIER' && nodesOf(targets).length === 0
   }
   const isSame = modifiers.every((one) => one.type === 'ORDER_MODIFIER' || isDistinct(one))
-  // Without a condition, its own LIMIT is of no harm.
+  // Without a condition, its own LIMIT does no harm.
   if (!isSame) return { ...EVERYTHING, usedNames }
   const inner = renamed({ ...needs, conjuncts, slice }, selectedItems(select))
   const isWhole = needs.isWhole || modifiers.length > 0

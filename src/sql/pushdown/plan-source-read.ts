@@ -1,4 +1,4 @@
-/** One reference to a source in the FROM of a SELECT: what of it the statement needs. */
+/** One reference to a source in a FROM: the part of it the statement needs. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import {
@@ -42,7 +42,7 @@ import {
 } from './source-read.ts'
 
 export interface SourceReference {
-  /** Its node in the SELECT, which is as it was written. */
+  /** Its node in the SELECT, as written. */
   readonly ref: TreeNode
   readonly alias: string
   /** The qualifier of its name, unless it has an alias. */
@@ -53,7 +53,7 @@ export interface SourceReference {
 }
 
 export interface SelectAround {
-  /** As it was written. */
+  /** As written. */
   readonly select: TreeNode
   /** Every name used as a column anywhere in the statement, in lower case. */
   readonly usedNames: ReadonlySet<string>
@@ -81,7 +81,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = neededColumns(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
-  // If there are other tables, these names may be columns of those.
+  // With other tables, these names may be their columns.
   const isAlone = select.from_table === ref
   const isKnown = (column: TreeNode) => columnOf(column) !== undefined
   const clocked = isAlone ? conjuncts?.map((one) => withClockFunctions(one, isKnown)) : conjuncts
@@ -95,7 +95,7 @@ function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf
 }
 
 /**
- * Has the source group its rows, where the whole SELECT is groups and totals of them.
+ * Lets the source group its rows, if the whole SELECT is groups and totals.
  * @param select is changed then
  * @returns null if it stays unchanged
  */
@@ -147,7 +147,7 @@ function neededColumns(
   }
 }
 
-/** null where the SELECT does more with its rows than to show some of them. */
+/** null if the SELECT does more than show some of its rows. */
 function sliceOf(
   select: TreeNode,
   ref: TreeNode,
@@ -173,7 +173,7 @@ function sliceOf(
   return { order, limit: limit ?? null, offset: offset ?? null }
 }
 
-/** Set where the answer of the SELECT is columns of the read and nothing else. */
+/** Set if the answer of the SELECT is only columns of the read. */
 export function directAnswerOf(
   select: TreeNode,
   reference: SourceReference,

@@ -1,6 +1,6 @@
 /**
  * A condition in the source's own SQL. Conditions that may mean something else there are left out, so that too many rows
- * come and never too few.
+ * arrive and never too few.
  */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceText } from './column-kinds.ts'
@@ -119,7 +119,7 @@ function compared(
   if (sql === null || (kind.kind === 'uuid' && operator !== '=' && operator !== '<>')) return null
   const text = `${name} ${operator} ${sql}`
   const exactness = exactnessOf(kind, operator, rendering)
-  // NaN is a number that is greater than all others there, and NULL here.
+  // There, NaN is greater than all other numbers; here it is NULL.
   const mayBeNaN = rendering.text.engine === 'postgres' && kind.kind === 'decimal'
   const isCut = mayBeNaN && (operator === '>' || operator === '>=' || operator === '<>')
   return { sql: isCut ? `${text} AND ${name} <> 'NaN'` : text, exactness }
@@ -161,7 +161,7 @@ function exactnessOf(
   return 'exact'
 }
 
-/** Equal bytes are equal in every collation, so that an index can be used; bytes then say which of these are meant. */
+/** Equal bytes are equal in every collation, so that an index can be used; comparing bytes then decides. */
 function comparedText(
   name: string,
   operator: CompareOperator,
@@ -202,7 +202,7 @@ function listedCondition(
     return exact(`${first}${text.bytes(name)} ${not}IN (${bytes})`)
   }
   const items = given.map((value) => comparableValue(kind, value, column, text))
-  // Among values of several types all are compared as one of them.
+  // Values of several types are all compared as one type.
   const isMixed = new Set(given.map((value) => value.kind)).size > 1
   if (isMixed || !items.every((item) => item !== null)) return null
   const operator = isNegated ? '<>' : '='
@@ -254,7 +254,7 @@ function like(
 /** An operand with the value of its parameter. */
 type Given = Exclude<Operand, { readonly kind: 'parameter' }>
 
-/** undefined: of no type that is sent, NULL among them. */
+/** undefined: a type that is not sent, such as NULL. */
 export function givenValue(operand: Operand, params: GivenValues): Given | undefined {
   if (operand.kind !== 'parameter') return operand
   const value = params.get(operand.name)
@@ -308,7 +308,7 @@ function exactNumber(digits: string, wholeDigits: number, scale: number): string
   return width <= 38 ? digits : null
 }
 
-/** Numbers that have one DOUBLE and no other reading. */
+/** Numbers with exactly one DOUBLE and no other reading. */
 function doubleOf(given: Given, text: SourceText): string | null {
   if (given.kind === 'double') return Number.isFinite(given.value) ? text.double(given.value) : null
   if (given.kind !== 'number' || given.digits.replaceAll(/\D/g, '').length > 15) return null

@@ -1,4 +1,4 @@
-/** A read as the SELECT that is sent to its source. */
+/** A read as the SELECT sent to its source. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { columnKind, SourceText } from './column-kinds.ts'
@@ -19,12 +19,6 @@ import type {
   SourceTotal,
 } from './source-read.ts'
 
-export interface RenderedRead {
-  readonly select: SourceSelect
-  /** Whether exactly the rows come that meet the whole condition, in the requested order, within its LIMIT. */
-  readonly isExact: boolean
-}
-
 /** Whether the source can return exactly the rows that meet the condition, for all values of the parameters. */
 export function isSentWhole({ condition, source }: SourceRead): boolean {
   const rendering: Rendering = { text: new SourceText(source.engine), params: new Map() }
@@ -32,8 +26,15 @@ export function isSentWhole({ condition, source }: SourceRead): boolean {
   return rendered !== null && rendered.exactness !== 'wide'
 }
 
-/** The rows of a read, with its columns under the names that they have there. */
-export function renderRead(read: SourceRead, params: GivenValues): RenderedRead {
+/** The rows of a read, with its columns under the source's names. */
+export function renderRead(
+  read: SourceRead,
+  params: GivenValues,
+): {
+  readonly select: SourceSelect
+  /** Whether the result is exactly the rows that meet the whole condition, in the requested order, within its LIMIT. */
+  readonly isExact: boolean
+} {
   if (read.from.kind === 'native') {
     return { select: { sql: read.from.sql, values: [] }, isExact: false }
   }
@@ -73,7 +74,7 @@ function renderGroups(
   return { sql, values: text.values }
 }
 
-/** A key as it is shown, and by what its rows are grouped: texts by their bytes. */
+/** A key as shown, and the value to group by: texts by their bytes. */
 function sortKeys(column: SourceColumn, text: SourceText): { shown: string; group: string } {
   const name = text.name(column.name)
   const kind = columnKind(column, text.engine)?.kind
@@ -102,22 +103,19 @@ function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): 
   if (kind === 'sum') {
     return `CAST(${call} AS DECIMAL(38,${type?.kind === 'decimal' ? type.scale : 0}))`
   }
-  // Without a CAST the source says nothing of its digits.
+  // Without a CAST the source does not report its digits.
   return type?.kind === 'decimal' && kind !== 'count' ? `CAST(${call} AS ${column.type})` : call
-}
-
-/** An answer that is what a source gives, and nothing is left to do here but to stop. */
-export interface RenderedAnswer {
-  readonly select: SourceSelect
-  /** After this many rows; null: at the end. */
-  readonly rowsMax: number | null
 }
 
 /** null: something else is left to do here. */
 export function renderDirect(
   { read, items }: DirectAnswer,
   params: GivenValues,
-): RenderedAnswer | null {
+): {
+  readonly select: SourceSelect
+  /** After this many rows; null: at the end. */
+  readonly rowsMax: number | null
+} | null {
   if (items.length === 0) return null
   const { limit = null, offset = null } = read.slice ?? {}
   if (offset !== null && rowCount(offset, params) !== 0) return null
@@ -175,7 +173,7 @@ export function rowCount(operand: Operand, params: GivenValues): number | null {
   return Number(value.digits)
 }
 
-/** In the order of DuckDB: texts by their bytes, NULLs where the statement wants them. */
+/** In DuckDB's order: texts by their bytes, NULLs as the statement asks. */
 function orderSql(
   { column, isDescending, nullsFirst }: SourceOrder,
   text: SourceText,
@@ -186,7 +184,7 @@ function orderSql(
     (kind === 'date' || kind === 'timestamp' || kind === 'timestamptz') && text.engine !== 'mysql'
   if (!isPlain && !isMoment && kind !== 'text') return null
   const name = text.name(column.name)
-  // NaN comes after all numbers there, and is NULL here: before the NULLs at the end it is in its place.
+  // There, NaN sorts after all numbers; here it is NULL: before the NULLs at the end it is in its place.
   const mayBeNaN = kind === 'decimal' && text.engine === 'postgres'
   const isInPlace = !mayBeNaN || (!isDescending && !nullsFirst)
   const plain = isInPlace ? name : `NULLIF(${name}, 'NaN')`
@@ -194,7 +192,7 @@ function orderSql(
   const direction = isDescending ? ' DESC' : ''
   if (!column.isNullable && isInPlace) return `${key}${direction}`
   if (text.engine !== 'mysql') return `${key}${direction} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
-  // MySQL has no NULLS LAST: NULL is the least there.
+  // MySQL has no NULLS LAST: NULL is the lowest there.
   if (nullsFirst !== isDescending) return `${key}${direction}`
   return `${name} IS NULL${nullsFirst ? ' DESC' : ''}, ${key}${direction}`
 }

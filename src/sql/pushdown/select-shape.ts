@@ -16,33 +16,30 @@ import {
 } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
 
-/** With a sample or renamed columns, its rows are read as they are. */
+/** With a sample or renamed columns, its rows are read unchanged. */
 export function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
   return sample === null && textsOf(aliases).length === 0
 }
 
-/** Names that differ in case only mean something else here than there. */
+/** Names that differ only in case mean different things here and there. */
 export function hasTwins(columns: readonly SourceColumn[]): boolean {
   return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
 }
 
 /**
- * Whether a SELECT uses columns that it does not name.
- * @param shown false: a `*` in its list only uses columns that are named in other places
+ * Whether a SELECT uses columns it does not name.
+ * @param shown false: a `*` in its list only uses columns named elsewhere
  */
 export function readsWholeRows(
   select: TreeNode,
-  {
-    ref,
-    alias,
-    columns,
-  }: {
+  given: {
     readonly ref: TreeNode
     readonly alias: string
     readonly columns: readonly SourceColumn[]
   },
   shown = true,
 ): boolean {
+  const { ref, alias, columns } = given
   if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
     return true
   }
@@ -75,7 +72,7 @@ function isAmongJoins(source: TreeValue | undefined, ref: TreeNode): boolean {
   )
 }
 
-/** One row for each that is read: no group, no window, nothing that makes rows. */
+/** One row for each row read: no group, no window, no set-returning function. */
 export function showsEachRow(select: TreeNode): boolean {
   const isGrouped =
     nodesOf(select.group_expressions).length > 0 ||
@@ -89,7 +86,7 @@ export function showsEachRow(select: TreeNode): boolean {
     if (node.class === 'WINDOW') return false
     if (node.class !== 'FUNCTION') continue
     const name = textValue(node.function_name)
-    // Operators, and what the guard put around arguments that may be large.
+    // Operators, and the guard's wrappers around arguments that may be large.
     const isOperator = !/\w/.test(name) || /^eider_(room|steps)$/.test(name)
     if (isAggregateFunction(name) || (!isOperator && !isScalarFunction(name))) return false
     if (name.toLowerCase() === 'unnest') return false
@@ -126,9 +123,9 @@ export function isPlainStar(node: TreeNode): boolean {
 /** The conditions of a SELECT that rows of one reference in its FROM must meet, given its place among the joins. */
 
 /**
- * The conjuncts that a row of this reference must meet to be of any use, as far as they speak of it; null where a row that
- * does not meet them may still change the answer.
- * @param others what the rows of the SELECT must meet besides its WHERE
+ * The conjuncts about this reference that its rows must meet to matter; null if a row that does not meet them may still
+ * change the answer.
+ * @param others conditions on the SELECT's rows besides its WHERE
  */
 export function conditionsOn(
   select: TreeNode,
@@ -154,20 +151,21 @@ function conditionsWithin(
   return right === null ? null : conditionsWithin(source.right, ref, right)
 }
 
-interface Sides {
-  /** null: not even the rows that meet nothing may be left out. */
-  readonly left: readonly TreeNode[] | null
-  readonly right: readonly TreeNode[] | null
-}
-
 /**
  * A side whose rows can become NULLs is not narrowed by conditions outside the join: `IS NULL` may be the point.
  */
-function sides(join: TreeNode, known: readonly TreeNode[]): Sides {
+function sides(
+  join: TreeNode,
+  known: readonly TreeNode[],
+): {
+  /** null: not even rows that meet nothing may be left out. */
+  readonly left: readonly TreeNode[] | null
+  readonly right: readonly TreeNode[] | null
+} {
   const own = conjunctsOf(join.condition)
   if (join.ref_type === 'POSITIONAL') return { left: null, right: null }
   if (join.ref_type === 'ASOF') {
-    // Which row is the nearest depends on all of them.
+    // Which row is nearest depends on all of them.
     return {
       left: join.join_type === 'INNER' || join.join_type === 'LEFT' ? known : null,
       right: null,
@@ -177,7 +175,7 @@ function sides(join: TreeNode, known: readonly TreeNode[]): Sides {
     case 'INNER':
       return { left: [...known, ...own], right: [...known, ...own] }
     case 'SEMI':
-      // Conditions outside cannot see the right side: the same name there is another column.
+      // Outer conditions cannot see the right side: the same name there is another column.
       return { left: [...known, ...own], right: own }
     case 'LEFT':
     case 'ANTI':

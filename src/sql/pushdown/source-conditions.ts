@@ -167,7 +167,7 @@ function decimalDigits(unscaled: string, scale: number): string | undefined {
 
 /** The maximum age of an expression of the clock: a bound that a source can apply before DuckDB applies its own. */
 
-/** The longest that each of them is. */
+/** The longest value of each. */
 const UNIT_MS: Readonly<Record<string, number>> = {
   second: SECOND_MS,
   minute: MINUTE_MS,

@@ -21,11 +21,11 @@ export interface SourceRead {
   readonly from: SourceFrom
   /** The columns that the statement uses. None: only the number of rows matters. */
   readonly columns: readonly SourceColumn[]
-  /** What rows must meet to be of use: all that the statement says of this reference alone. */
+  /** What rows must meet to matter: everything the statement says about this reference alone. */
   readonly condition: SourceCondition
   /** Set if only these of the matching rows are needed. */
   readonly slice: SourceSlice | null
-  /** Set where the source groups its rows: `columns` are the keys then, and the totals follow them. */
+  /** Set if the source groups its rows: `columns` are then the keys, followed by the totals. */
   readonly groups: SourceGroups | null
 }
 
@@ -34,7 +34,7 @@ export interface SourceGroups {
   readonly totals: readonly SourceTotal[]
 }
 
-/** `rows`: how many there are. */
+/** `rows`: their number. */
 export interface SourceTotal {
   readonly kind: 'rows' | 'count' | 'sum' | 'min' | 'max'
   readonly column: SourceColumn | null
@@ -55,7 +55,7 @@ export interface SourceOrder {
   readonly nullsFirst: boolean
 }
 
-/** The answer of a statement that is nothing but one read: which of its columns, under which names. */
+/** The answer of a statement that is only one read: which of its columns, under which names. */
 export interface DirectAnswer {
   readonly read: SourceRead
   readonly items: readonly { readonly column: SourceColumn; readonly name: string }[]
@@ -90,7 +90,7 @@ export type SourceCondition =
   /** For DuckDB only. */
   | { readonly kind: 'other' }
 
-/** A value in a condition, of the type that it has as it is written. */
+/** A value in a condition, with its type as written. */
 export type Operand =
   | { readonly kind: 'parameter'; readonly name: string }
   | { readonly kind: 'text'; readonly text: string }

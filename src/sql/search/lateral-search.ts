@@ -9,6 +9,7 @@ import {
   columnNames,
   columnNode,
   copyOf,
+  emptySelect,
   isColumn,
   isNode,
   nodesOf,
@@ -31,13 +32,13 @@ import { ownColumnName, type SearchSource } from './search-options.ts'
 const VECTOR = '__vector'
 const TEXT_COLUMN = '__text'
 
-/** A placeholder for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
+/** Placeholder for the predicate `content = t.column` until its effect as a filter is known: rows with a text. */
 export const HAS_TEXT = '__has_text'
 
 /** What `*` must not show of the source of a lateral search. */
 export const LATERAL_COLUMNS: readonly string[] = [VECTOR]
 
-/** The chunks with their vectors, to be measured by `measure`. @param columns further columns of the chunks `c` */
+/** The chunks with their vectors, for `measure`. @param columns further columns of the chunks `c` */
 export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]): string {
   const { chunks, vectors } = chunkTables(kb)
   const isEmpty = kb.dimensions === null
@@ -86,7 +87,7 @@ export function measure(
     expressions.set(name, { ...expression, alias: '' })
   }
   const items = new Set(nodesOf(select.select_list))
-  // Without a qualifier `distance` is this source's only outside of sub-queries.
+  // Without a qualifier, `distance` is this source's only outside sub-queries.
   const own = new Set(walkExpression(select))
   for (const node of [...walk(select)]) {
     if (own.has(node) && node.class === 'STAR') replaceInStar(node, source.alias, expressions)
@@ -132,9 +133,9 @@ function replaceInStar(
 
 /** A SELECT around an expression and what it sees. */
 export interface Surroundings {
-  /** As it was written. */
+  /** As written. */
   readonly select: TreeNode
-  /** The CTEs that can be seen, as they were written. */
+  /** The visible CTEs, as written. */
   readonly ctes: readonly TreeNode[]
   readonly outer: Surroundings | null
 }
@@ -172,14 +173,18 @@ export function valuesSelect(
 
 const VALUE_COLUMN = 'value'
 
-interface Frame {
-  readonly frame: Surroundings
-  /** The SELECTs between the frame and the expression: a source that holds one of them is left out. */
-  readonly inside: readonly TreeNode[]
-}
-
-/** The innermost SELECT that can give the expression's columns. */
-function frameOf(expression: TreeNode, target: string, around: Surroundings): Frame | undefined {
+/** The innermost SELECT with all the expression's columns. */
+function frameOf(
+  expression: TreeNode,
+  target: string,
+  around: Surroundings,
+):
+  | {
+      readonly frame: Surroundings
+      /** The SELECTs between the frame and the expression: a source that contains one of them is left out. */
+      readonly inside: readonly TreeNode[]
+    }
+  | undefined {
   const qualifiers = [...walk(expression)].filter(isColumn).map((column) => {
     return columnNames(column).at(-2)?.toLowerCase()
   })
@@ -247,12 +252,12 @@ function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boo
   })
 }
 
-/** The parts of a condition that narrow these sources: the fewer values, the fewer calls of a model. */
+/** The parts of a condition that restrict these sources: fewer values mean fewer model calls. */
 function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): readonly TreeNode[] {
   return conjunctsOf(where).filter((part) => canNarrow(part, aliases))
 }
 
-/** The CTEs that a SELECT sees; of those with one name the nearest. */
+/** The CTEs visible to a SELECT, the nearest of each name. */
 export function ctesOf(frame: Surroundings): readonly TreeNode[] {
   const byName = new Map<string, TreeNode>()
   for (const cte of frame.ctes) {
@@ -261,18 +266,4 @@ export function ctesOf(frame: Surroundings): readonly TreeNode[] {
     byName.set(name, cte)
   }
   return [...byName.values()]
-}
-
-/** A SELECT without clauses, with the fields that DuckDB expects. */
-function emptySelect(like: TreeNode): TreeNode {
-  return {
-    ...like,
-    type: 'SELECT_NODE',
-    group_expressions: [],
-    group_sets: [],
-    aggregate_handling: 'STANDARD_HANDLING',
-    having: null,
-    sample: null,
-    qualify: null,
-  }
 }

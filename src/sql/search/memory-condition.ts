@@ -205,7 +205,7 @@ function comparedValue(node: TreeNode, kind: ConditionColumn['kind']): Condition
     return isSame ? (textOf(node.child) ?? parameterOf(node.child)) : null
   }
   if (kind === 'number') return numberOf(node) ?? parameterOf(node)
-  // DuckDB would compare the text of a bound value with a day that it has cast to a text.
+  // DuckDB would compare the text of a bound value with a day cast to a text.
   return textOf(node) ?? (kind === 'day' || kind === 'time' ? null : parameterOf(node))
 }
 

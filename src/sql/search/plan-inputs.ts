@@ -1,6 +1,6 @@
 /**
- * What has to be known before a statement can run, beyond its parameters: vectors of the texts that it searches for, and
- * answers to the questions that it asks agents.
+ * What must be known before a statement can run, beyond its parameters: vectors of the texts it searches for, and answers to
+ * the questions it asks agents.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { ConditionValue } from '../../core/domain/column-condition.ts'
@@ -34,12 +34,12 @@ export interface AgentInput {
   readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
-  /** Names in the statement besides `answer` and `question`: the agent has to answer in these fields. */
+  /** Names in the statement besides `answer` and `question`: the agent must answer in these fields. */
   readonly fields: readonly string[]
 }
 
 /**
- * A search of the only knowledge base in a FROM, given next to the statement by a caller that has it in parts; otherwise it
+ * A search of the only knowledge base in a FROM, passed beside the statement by a caller that has it in parts; otherwise it
  * is in the statement's WHERE.
  */
 export interface GivenSearch {
@@ -53,17 +53,17 @@ export interface GivenSearch {
 /** The candidates of a reranked search. */
 export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
-  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first. */
+  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first; `id, metadata` to judge. */
   readonly candidates: TreeNode
-  /** This many candidates are reranked, from the first on; the others follow them. */
-  readonly rerankedCount: number
+  /** How many candidates to rerank; the others follow them. null: they are judged as an answer. */
+  readonly rerankedCount: number | null
   /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
   readonly thresholds: TreeNode | null
 }
 
-/** Candidates to find and to rerank before the statement runs. */
+/** Candidates to find before the statement runs, and to rerank or to judge. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** Available as `$eider_reranked_<rerankingIndex>`. */
+  /** Available as `$eider_reranked_<rerankingIndex>`, or `$eider_answerable_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** The meaning of the names in `candidates`. */
@@ -83,7 +83,7 @@ export type PlainColumn =
 
 export interface PlainAnswer {
   readonly columns: readonly PlainColumn[]
-  /** Physical names of the metadata columns that are shown. */
+  /** Physical names of the metadata columns shown. */
   readonly metadataColumns: readonly string[]
   /** All of them must hold. */
   readonly thresholds: readonly Threshold[]
@@ -93,14 +93,14 @@ export interface PlainAnswer {
   readonly isHybrid: boolean
 }
 
-/** The chunks of one document, in the order in which they were stored. */
+/** The chunks of one document, in insertion order. */
 export interface DocumentAnswer {
   readonly knowledgeBase: KnowledgeBase
   readonly id: ConditionValue
   readonly plain: PlainAnswer
 }
 
-/** A search that is answered by measuring every vector. */
+/** A search that compares every vector. */
 export interface MeasuredScan {
   readonly knowledgeBase: KnowledgeBase
   /** As a clause after "because". */
@@ -116,7 +116,7 @@ const SEARCHES_MAX = 1000
 /** Views of a statement, counted as often as they are read, also by one another. */
 const VIEWS_MAX = 200
 
-/** Collects the inputs of a statement and of the views that it reads. */
+/** Collects the inputs of a statement and of the views it reads. */
 export class PlanInputs {
   readonly reranks: boolean
   readonly search: GivenSearch | null
@@ -135,9 +135,9 @@ export class PlanInputs {
   readonly rerankings: RerankInput[] = []
   /** The reads of remote databases. */
   readonly reads: SourceRead[] = []
-  /** Items of a SELECT that are to be called as they were written. */
+  /** Select items to be named as they were written. */
   readonly unnamed: UnnamedItem[] = []
-  /** Set where the whole statement is one of these reads. */
+  /** Set if the whole statement is one of these reads. */
   direct: DirectAnswer | null = null
   /** A SELECT that does nothing but count the chunks of a knowledge base. */
   counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
@@ -191,7 +191,7 @@ export type Relation =
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
   /** The rows of a SELECT of Eider, as in the tables of information_schema. */
   | { readonly kind: 'query'; readonly sql: string }
-  /** A caller's SELECT, whose names have the meaning they had where it was created. */
+  /** A caller's SELECT, whose names mean what they meant where it was created. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
   | { readonly kind: 'agent'; readonly agent: Agent }
   /** A table of a remote database, or the result of native SQL. */
@@ -208,7 +208,7 @@ export interface NameScope {
   resolve(parts: readonly string[]): Relation
   /** Whether the keys of chunks are among the columns of a knowledge base: for our own statements. */
   readonly readsChunkKeys?: boolean
-  /** Whether the statement is printed even if nothing in it changes: its caller takes the text apart. */
+  /** Print the statement even if nothing in it changes, for a caller that parses the text. */
   readonly isPrinted?: boolean
   /** Whether a search that says nothing else is by meaning and keywords: for agents. */
   readonly isHybridByDefault?: boolean
@@ -220,7 +220,7 @@ export const BOUND = {
   answers: numbered('eider_answers'),
   /** The bound list of the distinct texts of a lateral search. */
   texts: numbered('eider_texts'),
-  /** The bound list of the vectors of these texts, in the same order. */
+  /** Bound list: the vectors of these texts, in the same order. */
   vectors: numbered('eider_vectors'),
   /** The bound vector of a search text. */
   vector: numbered('eider_vector'),
@@ -228,9 +228,9 @@ export const BOUND = {
   words: numbered('eider_terms'),
   /** The bound list of the keys of a search text's terms, as the keyword index has them. */
   termKeys: numbered('eider_keywords'),
-  /** The bound list of how often each of these terms occurs in the text. */
+  /** Bound list: how often each of these terms occurs in the text. */
   termCounts: numbered('eider_keyword_counts'),
-  /** The bound list of the keys of the chunks that hold phrases of the text. */
+  /** Bound list: the keys of chunks with phrases of the text. */
   phraseKeys: numbered('eider_phrase_keys'),
   /** The bound list of what that adds to their scores, in the same order. */
   phraseBonuses: numbered('eider_phrase_bonuses'),
@@ -238,7 +238,7 @@ export const BOUND = {
   phraseBound: numbered('eider_phrase_bound'),
   /** Whether no other chunk has a keyword score. */
   isPhraseFilter: numbered('eider_phrase_filter'),
-  /** The weight of the vectors where the statement names none. */
+  /** The weight of the vectors if the statement names none. */
   alpha: numbered('eider_alpha'),
   /** Whether the vector moves towards the first chunks: the text is in the model's language. */
   isFedBack: numbered('eider_feedback'),
@@ -252,6 +252,8 @@ export const BOUND = {
   rerankedKeys: numbered('eider_reranked'),
   rerankedRelevances: numbered('eider_reranked_relevances'),
   rerankedDistances: numbered('eider_reranked_distances'),
+  /** How likely the candidates answer the text. */
+  answerable: numbered('eider_answerable'),
 } as const
 
 function numbered(prefix: string): (index: number) => string {

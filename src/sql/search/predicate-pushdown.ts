@@ -26,18 +26,19 @@ import {
   type SearchSource,
 } from './search-options.ts'
 
-/** The members of a WHERE's AND, in two parts. */
-interface SplitConditions {
+/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
+function splitConditions(
+  where: TreeValue,
+  alias: string,
+  kb: KnowledgeBase,
+): {
   /**
-   * The conditions on the chunks' columns only, as one; none is volatile, since it is checked again with the others. null:
+   * The conditions on the chunks' columns only, as one; none is volatile, because it is checked again with the others. null:
    * none.
    */
   readonly own: TreeNode | null
   readonly others: readonly TreeNode[]
-}
-
-/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
-function splitConditions(where: TreeValue, alias: string, kb: KnowledgeBase): SplitConditions {
+} {
   const names = chunkColumnNames(kb)
   const isOwn = (node: TreeNode) => {
     return names.has(ownColumnName(node, { alias, isOnly: true }) ?? '')
@@ -47,7 +48,7 @@ function splitConditions(where: TreeValue, alias: string, kb: KnowledgeBase): Sp
   return { own: conjunctionOf(own), others: parts.filter((part) => !own.includes(part)) }
 }
 
-/** The part that can be checked before the rows are ranked. null: there is none. */
+/** The part that can be checked before ranking. null: none. */
 export function pushedDownPredicates(
   where: TreeValue,
   alias: string,
@@ -56,17 +57,17 @@ export function pushedDownPredicates(
   return splitConditions(where, alias, kb).own
 }
 
-/** What candidates are to be found for. */
+/** What to find candidates for. */
 interface CandidateSearch {
   readonly textIndex: number
-  /** Conditions that candidates must meet, over columns of the chunks; null: none. */
+  /** Conditions on columns of the chunks that candidates must meet; null: none. */
   readonly conditions: TreeNode | null
   /** Results beyond some distance are dropped afterwards. */
   readonly isCutByDistance: boolean
 }
 
 /**
- * Whether the nearest chunks of one text are enough to answer a SELECT that needs its first rows only.
+ * Whether the nearest chunks of one text suffice for a SELECT that needs only its first rows.
  * @returns the reason if they are not
  */
 export function candidateSearchOf(
@@ -136,7 +137,7 @@ const SIGNS: Readonly<Record<string, Threshold['comparison']>> = {
   COMPARE_LESSTHANOREQUALTO: '<=',
 }
 
-/** null for a condition that is none. */
+/** null: not a threshold. */
 export function thresholdOf(condition: TreeNode, alias: string): Threshold | null {
   const { left, right } = condition
   if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return null
@@ -154,13 +155,13 @@ export function thresholdOf(condition: TreeNode, alias: string): Threshold | nul
   return { column: cutsBy, comparison, value: fixed }
 }
 
-/** The members of an AND, those of the ANDs in it too. */
+/** The members of an AND, including nested ones. */
 export function conjunctsOf(where: TreeValue): readonly TreeNode[] {
   if (!isNode(where)) return []
   return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
 }
 
-/** True for a condition over columns of the chunks alone, at least one of them. */
+/** Whether a condition uses only columns of the chunks, at least one. */
 function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): boolean {
   const nodes = [...walk(condition)]
   if (nodes.some(({ class: kind }) => kind === 'SUBQUERY' || kind === 'STAR')) return false
@@ -168,10 +169,10 @@ function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): b
   return columns.length > 0 && columns.every(isOwn)
 }
 
-/** The column that holds the conditions in Eider's SQL. */
+/** Placeholder for the conditions in Eider's SQL. */
 export const CONDITIONS = '__conditions'
 
-/** Puts the conditions into a tree that holds `CONDITIONS`. */
+/** Replaces `CONDITIONS` in a tree. */
 export function putConditions(tree: TreeNode, conditions: TreeNode): void {
   for (const node of [...walk(tree)]) {
     if (isColumn(node) && columnNames(node)[0] === CONDITIONS) replace(node, conditions)
@@ -224,7 +225,7 @@ function isExclusion(name: string): boolean {
   return name.startsWith('__excluded_')
 }
 
-/** The conditions that must all hold. */
+/** Conditions that must all hold. */
 function conjuncts(node: TreeNode, isNegated: boolean): readonly TreeNode[] {
   const children = nodesOf(node.children)
   if (node.type === 'OPERATOR_NOT') return children.flatMap((child) => conjuncts(child, !isNegated))
@@ -242,7 +243,7 @@ function alwaysHolds(node: TreeNode): boolean {
   return constantTruth(node) === true
 }
 
-/** For the columns of this source. */
+/** Columns of this source. */
 function ownColumnsIn(condition: TreeNode, source: SearchSource): readonly string[] {
   return [...walk(condition)].flatMap((node) => ownColumnName(node, source) ?? [])
 }
@@ -263,12 +264,12 @@ export function branchesOf(ranking: Ranking | null): readonly BranchRanking[] {
   return ranking.parts.flatMap(branchesOf)
 }
 
-/** The column that holds a branch's condition in Eider's SQL, over the chunks `c`. */
+/** Placeholder column for a branch's condition in Eider's SQL, over the chunks `c`. */
 export function branchColumn(branchIndex: number): string {
   return `__branch_${branchIndex}`
 }
 
-/** Puts the conditions into a tree that holds their columns. */
+/** Replaces the placeholder columns of conditions in a tree. */
 export function putBranches(
   tree: TreeNode,
   branches: readonly BranchRanking[],

@@ -9,7 +9,7 @@ export type Ranking =
   | { readonly kind: 'nearest'; readonly parts: readonly Ranking[] }
   /** AND: a chunk is as near as its farthest text. */
   | { readonly kind: 'farthest'; readonly parts: readonly Ranking[] }
-  /** A branch of an OR: the part counts only where the branch's other conditions hold. */
+  /** A branch of an OR: the part counts only if the branch's other conditions hold. */
   | BranchRanking
   /** `content = t.column`: another text in each row, see lateral-search.ts. Never a part of another ranking. */
   | LateralRanking
@@ -29,7 +29,7 @@ export interface LateralRanking {
   readonly operand: TreeNode
 }
 
-/** Texts that a chunk must not be about: the column `__excluded_<index>` says whether it is. */
+/** Texts a chunk must not be about: the column `__excluded_<index>` tells whether it is. */
 export interface Exclusion {
   readonly index: number
   readonly textIndexes: readonly number[]
@@ -37,10 +37,10 @@ export interface Exclusion {
 
 /** A search by vectors and keywords together. */
 export interface HybridSearch {
-  /** The weight of the vectors, 0 to 1; null: the one that suits the search text. */
+  /** The weight of the vectors, 0 to 1; null: chosen for the search text. */
   readonly alpha: number | null
   readonly fusion: Fusion
-  /** Whether the vector is moved towards the first chunks, for a text that it understands. Only by `convex`. */
+  /** Whether to move the vector towards the first chunks, for a text the model understands. Only with `convex`. */
   readonly hasFeedback: boolean
 }
 
@@ -53,7 +53,7 @@ export interface Search {
   readonly isReranked: boolean
 }
 
-/** A chunk's key, where one of Eider's statements needs it: DELETE, UPDATE and the join with the wide rows. */
+/** A chunk's key, for Eider's own statements: DELETE, UPDATE and the join with the wide rows. */
 export const CHUNK_KEY = '__chunk_key'
 
 /** The cosine distance to a text. */

@@ -72,7 +72,7 @@ const EXAMPLES: Readonly<Record<OptionName, string>> = {
  * The combined options of one search.
  * @param defaults of its knowledge base, for what the search does not say
  * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or no option
- * @throws AppError `sql_invalid_search` for a value that is none, or two that contradict each other
+ * @throws AppError `sql_invalid_search` for an invalid value, or two that contradict each other
  */
 export function hybridSearchOf(
   options: readonly SearchOption[],
@@ -89,7 +89,7 @@ export function hybridSearchOf(
 
 /**
  * @param asked what a search says itself
- * @returns null where the vectors have all the weight
+ * @returns null if the vectors have all the weight
  */
 export function combinedSearch(
   asked: { readonly [Key in keyof HybridSearch]?: HybridSearch[Key] | undefined },
@@ -110,8 +110,7 @@ export function optionHint(name: string): string | undefined {
 }
 
 /**
- * True for a name that means something to a search where it is compared, with or without a column of that name. In lower
- * case.
+ * Whether comparing this name affects a search, with or without a column of that name. In lower case.
  */
 function isSearchName(name: string): boolean {
   const isOption = SEARCH_OPTIONS.some((option) => option === name)
@@ -169,7 +168,7 @@ export interface SearchSource {
   readonly isOnly: boolean
 }
 
-/** `price` for `price`, `k.price` and `K.Price`; undefined for anything that is not a column of this source. */
+/** `price` for `price`, `k.price` and `K.Price`; undefined for anything else. */
 export function ownColumnName(
   node: TreeNode | undefined,
   { alias, isOnly }: SearchSource,
@@ -191,7 +190,7 @@ export function chunkColumnNames(kb: KnowledgeBase): ReadonlySet<string> {
   )
 }
 
-/** The other name of `id`, in lower case: that of the knowledge base's own id column, unless it is also a metadata column. */
+/** The other name of `id`, in lower case: the knowledge base's own id column, unless it is also a metadata column. */
 export function ownIdNames({ idColumn, storedMetadata }: KnowledgeBase): readonly string[] {
   const key = idColumn?.toLowerCase()
   if (key === undefined || isTakenName(key)) return []

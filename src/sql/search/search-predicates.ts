@@ -44,13 +44,13 @@ import {
 export interface SearchTexts {
   /** Numbers a text of the statement. */
   add(text: PlannedText): number
-  /** Notes a parameter that must be a threshold of relevance. */
+  /** Records a parameter that must be a relevance threshold. */
   addThreshold(parameter: string): void
   /** The columns of the chunks that a condition may name, in lower case. */
   readonly ownColumns: ReadonlySet<string>
-  /** How the knowledge base is searched unless the search says otherwise. */
+  /** Defaults of the knowledge base for searches. */
   readonly hybridDefaults: SearchDefaults
-  /** The values of an expression over other sources, or undefined without such a source. */
+  /** The values of an expression over other sources; undefined without such a source. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }
 
@@ -70,7 +70,7 @@ export function takeSearch(
   const collector: Collector = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, ALONE, collector) ?? [])
   const ranking = combinedRanking('farthest', rankings)
-  // A lateral search uses vectors alone. That is an error only where the statement itself asks for a hybrid search.
+  // A lateral search uses only vectors. That is an error only if the statement itself asks for a hybrid search.
   const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
   const wantedCount = textIndexesOf(ranking).length

@@ -22,18 +22,12 @@ export type SelectPlace = 'outermost' | 'nested'
 export const PLAIN_SEARCH_ROWS = 10
 
 /**
- * Rows of a search come nearest first; equal rows by `chunk_id`, so that LIMIT n is the first n of LIMIT m. An order
- * that the statement names stays and gets the same tie-break.
+ * Rows of a search are nearest first; ties by `chunk_id`, so that LIMIT n is the start of LIMIT m. The statement's own order
+ * stays and gets the same tie-break.
  */
 export function orderByDistance(
   select: TreeNode,
-  {
-    alias,
-    place,
-    isAlone,
-    isSearched,
-    isHybrid,
-  }: {
+  given: {
     readonly alias: string
     readonly place: SelectPlace
     /** The knowledge base is the only thing in the FROM. */
@@ -43,6 +37,7 @@ export function orderByDistance(
     readonly isHybrid: boolean
   },
 ): void {
+  const { alias, place, isAlone, isSearched, isHybrid } = given
   if (isCombining(select)) return
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)
@@ -65,7 +60,7 @@ export function orderByDistance(
   select.modifiers = modifiers
 }
 
-/** How many of the nearest rows are enough to answer the SELECT, or null when all may be needed. */
+/** How many of the nearest rows suffice for the SELECT; null: all may be needed. */
 export function nearestCountOf(select: TreeNode, place: SelectPlace): number | null {
   if (isCombining(select) || hasWindow(select) || orderModifier(select) !== undefined) return null
   if (isNode(select.sample) || (isNode(select.from_table) && isNode(select.from_table.sample))) {

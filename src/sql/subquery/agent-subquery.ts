@@ -31,23 +31,21 @@ export interface AgentSource {
   readonly isOnly: boolean
 }
 
-export interface AgentSubquery {
-  readonly sql: string
-  /** Columns that `*` must not show. */
-  readonly hiddenColumns: readonly string[]
-}
-
 /**
  * Finds the questions of a SELECT to an agent and returns the sub-query of its answers. The statement's predicates stay:
  * `question` is a column of the answers.
- * @param around the SELECT as it was written
+ * @param around the SELECT as written
  * @throws AppError `sql_invalid_search` without a question
  */
 export function agentSubquery(
   source: AgentSource,
   around: Surroundings,
   inputs: PlanInputs,
-): AgentSubquery {
+): {
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+} {
   const questions = questionsOf(source, around)
   if (questions.length === 0) {
     const { name } = source.agent

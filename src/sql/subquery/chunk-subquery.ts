@@ -1,4 +1,4 @@
-/** The sub-query that takes the place of a knowledge base's name. */
+/** The sub-query that replaces a knowledge base's name. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { quote } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -24,7 +24,7 @@ import {
   hybridCtes,
   hybridRows,
 } from './hybrid-rows.ts'
-import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
+import { ANSWERABLE, RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -34,23 +34,18 @@ export interface ChunkSubqueryShape {
   readonly search: Search
   /** Names in the statement, in lower case: only these hidden columns are created. */
   readonly usedNames: ReadonlySet<string>
-  /** Only this many rows of those that the WHERE keeps can be answered, the nearest; null: all rows may be. */
+  /** Only this many of the nearest rows that pass the WHERE can be returned; null: all. */
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
   /** Whether any condition of the statement may leave chunks out, but for those on how near they are. */
   readonly isNarrowed: boolean
-  /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
+  /** Index of the text whose nearest chunks are known when the statement runs; null or unset: all are compared. */
   readonly candidatesFor?: number | null
   /** The reranking that provides the chunks; null or unset: none. */
   readonly rerankingIndex?: number | null
-}
-
-export interface ChunkSubquery {
-  /** A SELECT of the six columns, then the hidden ones. */
-  readonly sql: string
-  /** Columns that `*` must not show. */
-  readonly hiddenColumns: readonly string[]
+  /** What the hidden column `answerable` holds, as SQL; null: there is none. */
+  readonly answerable: string | null
 }
 
 /**
@@ -58,8 +53,17 @@ export interface ChunkSubquery {
  * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
  * `nearestWhere` finds: only this many wide rows are then read.
  */
-export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
-  const hidden = hiddenColumnsOf(kb, shape.usedNames)
+export function chunkSubqueryOf(
+  kb: KnowledgeBase,
+  shape: ChunkSubqueryShape,
+): {
+  /** A SELECT of the six columns, then the hidden ones. */
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+} {
+  const judged = shape.answerable === null ? [] : [{ name: ANSWERABLE, sql: shape.answerable }]
+  const hidden = [...hiddenColumnsOf(kb, shape.usedNames), ...judged]
   const exclusions = shape.search.exclusions
   if (lateralRankingOf(shape.search) !== null) {
     const columns = hidden.map(columnSql)
@@ -214,8 +218,8 @@ function distanceSql(ranking: Ranking): string {
 }
 
 /**
- * The measure of several texts; null if none of them counts.
- * @param functions that take the better and the worse of two; they leave out what is null
+ * The combined measure of several texts; null if none counts.
+ * @param functions that return the better and the worse of two; they ignore null
  */
 function combinedSql(
   { ranking, branches }: { ranking: Ranking; branches: readonly BranchRanking[] },

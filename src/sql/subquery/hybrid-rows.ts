@@ -46,7 +46,7 @@ function distanceColumns(dimensions: number, search: Search): readonly string[] 
   })
 }
 
-/** From the vectors `v` to another. All have unit length, so that 1 - their inner product is the cosine distance. */
+/** The distance from the vectors `v`. All have unit length, so 1 - their inner product is the cosine distance. */
 function distanceSql(vector: string): string {
   return `least(2, greatest(0, 1 + array_negative_inner_product(v.vector, ${vector})))::DOUBLE`
 }
@@ -88,7 +88,7 @@ export function listedChunks(
  * the same from candidates.
  */
 
-/** A hybrid search over a knowledge base that has vectors. */
+/** A hybrid search over a knowledge base with vectors. */
 export interface HybridRows {
   readonly knowledgeBase: KnowledgeBase
   readonly dimensions: number

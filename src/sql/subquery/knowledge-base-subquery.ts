@@ -3,6 +3,7 @@
 import type { ColumnCondition } from '../../core/domain/column-condition.ts'
 import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { placed } from '../ast/placed-error.ts'
 import {
   copyOf,
   isNode,
@@ -15,7 +16,13 @@ import {
 import { isVolatile, stabilityOf } from '../guard/function-lists.ts'
 import { measure, measuresSql, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
 import { memoryCondition } from '../search/memory-condition.ts'
-import type { GivenSearch, NameScope, PlainAnswer, PlanInputs } from '../search/plan-inputs.ts'
+import {
+  BOUND,
+  type GivenSearch,
+  type NameScope,
+  type PlainAnswer,
+  type PlanInputs,
+} from '../search/plan-inputs.ts'
 import {
   branchesOf,
   candidateSearchOf,
@@ -40,56 +47,56 @@ import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
 import { documentAnswerOf, isPlainCount, plainAnswerOf } from './plain-answer.ts'
-import { rerankedSearchOf } from './reranked-search.ts'
+import { answerableIn, judgedSearchOf, rerankedSearchOf } from './reranked-search.ts'
 
 /** Puts a search into the tree, and maybe another one that uses candidates. */
 export interface SearchEdit extends TreeEdit {
   readonly candidates?: CandidateEdit
 }
 
-/** The same search, where the nearest chunks of its text are known before the statement runs. */
+/** The same search with the nearest chunks of its text known before the statement runs. */
 export interface CandidateEdit {
   /** The number of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** How many of the nearest chunks the statement needs. */
   readonly count: number
-  /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
-  readonly prefilter: PrefilterEdit | null
+  /** A SELECT of the keys to search among; null: all chunks. */
+  readonly prefilter:
+    | (TreeEdit & {
+        /** False if its conditions read the clock. */
+        readonly isCacheable: boolean
+        /** See `PrefilterSql`. */
+        readonly condition: ColumnCondition | null
+      })
+    | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
-  /** Set where the answer is rows of these chunks and nothing else. */
+  /** Set if the answer is only rows of these chunks. */
   readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
 }
 
-export interface PrefilterEdit extends TreeEdit {
-  /** False where its conditions read the clock. */
-  readonly isCacheable: boolean
-  /** See `PrefilterSql`. */
-  readonly condition: ColumnCondition | null
-}
-
 /** How a hybrid search fuses its candidates. */
 export interface HybridEdit extends HybridSearch {
-  /** This many of the first rows are enough; null: all that were found may be needed. */
+  /** This many of the first rows suffice; null: all may be needed. */
   readonly firstCount: number | null
 }
 
 export interface KnowledgeBaseSource {
   readonly ref: TreeNode
   readonly alias: string
-  /** True for the source of a PIVOT: `*` shows what the PIVOT makes of it. */
+  /** Whether it is the source of a PIVOT: `*` shows the PIVOT's result. */
   readonly isPivoted: boolean
   readonly knowledgeBase: KnowledgeBase
-  /** True when the SELECT has no other knowledge base. */
+  /** Whether the SELECT has no other knowledge base. */
   readonly isOnly: boolean
 }
 
 /** The SELECT that contains a knowledge base. */
 export interface SelectContext {
   readonly place: SelectPlace
-  /** The SELECT as it was written. */
+  /** The SELECT as written. */
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly inputs: PlanInputs
@@ -124,23 +131,23 @@ export function putKnowledgeBase(
   const isAlone = select.from_table === ref
   const isPruned = isSearched && lateral === null && isAlone
   const nearestCount = isPruned ? nearestCountOf(select, place) : null
-  if (nearestCount !== null) {
-    const reranked = rerankedEdit(select, { ...source, search, count: nearestCount }, context)
-    if (reranked !== null) return [reranked]
-  }
+  const answerable = answerableSql(select, { ...source, search }, context)
+  const wanted = { ...source, search, answerable, count: nearestCount }
+  const reranked = rerankedEdit(select, wanted, context)
+  if (reranked !== null) return [reranked]
   const where = select.where_clause ?? null
   const nearestWhere = nearestCount !== null && isNode(where) ? copyOf(where) : null
   const isHybrid = search.hybrid !== null && isSearched
   const conditions = isHybrid && isAlone ? pushedDownPredicates(where, alias, kb) : null
   const isNarrowed = !isAlone || hasMoreThanThresholds(where, alias)
   const hasConditions = conditions !== null
-  const shape = { alias, search, usedNames, nearestCount, hasConditions, isNarrowed }
+  const shape = { alias, search, usedNames, nearestCount, hasConditions, isNarrowed, answerable }
   const { sql, hiddenColumns } = chunkSubqueryOf(kb, shape)
   const candidates =
     isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
   if (lateral !== null)
     noteScan({ ...source, search }, context, 'it searches for the texts of a column')
-  // The nearest rows have met it already. Another evaluation could refuse some of them.
+  // The nearest rows have already met it. Evaluating again could reject some of them.
   if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
   if (!source.isPivoted) hideColumns(select, alias, hiddenColumns)
   if (isAlone || isSearched) {
@@ -162,18 +169,40 @@ export function putKnowledgeBase(
   return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
 }
 
+/** What the column `answerable` holds; null where the SELECT does not name it. */
+function answerableSql(
+  select: TreeNode,
+  source: KnowledgeBaseSource & { readonly search: Search },
+  { around, inputs, names }: SelectContext,
+): string | null {
+  const named = answerableIn(select, source)
+  if (named === undefined) return null
+  if (source.search.ranking === null) return 'NULL::DOUBLE'
+  const judged = placed(named, () => judgedSearchOf(select, source, around, inputs))
+  const { knowledgeBase } = source
+  // The score was fitted to hybrid searches.
+  const hybrid = { ...names, isHybridByDefault: true }
+  const index = inputs.addReranking({ ...judged, knowledgeBase, names: hybrid })
+  return `$${BOUND.answerable(index)}::DOUBLE`
+}
+
 /** The search with reranked candidates. null without reranking. */
 function rerankedEdit(
   select: TreeNode,
-  source: KnowledgeBaseSource & { readonly search: Search; readonly count: number },
+  source: KnowledgeBaseSource & {
+    readonly search: Search
+    readonly count: number | null
+    readonly answerable: string | null
+  },
   { place, around, usedNames, inputs, names }: SelectContext,
 ): SearchEdit | null {
-  const { alias, knowledgeBase, ref, isPivoted, search } = source
-  const reranked = rerankedSearchOf(select, source, around, inputs)
-  if (reranked === null) return null
+  const { alias, knowledgeBase, ref, isPivoted, search, answerable } = source
+  const { count } = source
+  const reranked = count && rerankedSearchOf(select, { ...source, count }, around, inputs)
+  if (!reranked) return null
   const { thresholds, ...candidates } = reranked
   const rerankingIndex = inputs.addReranking({ ...candidates, knowledgeBase, names })
-  // The candidates meet the other conditions already.
+  // The candidates already meet the other conditions.
   select.where_clause = thresholds
   const shape = {
     alias,
@@ -183,6 +212,7 @@ function rerankedEdit(
     hasConditions: false,
     isNarrowed: false,
     rerankingIndex,
+    answerable,
   }
   const { sql, hiddenColumns } = chunkSubqueryOf(knowledgeBase, shape)
   if (!isPivoted) hideColumns(select, alias, hiddenColumns)

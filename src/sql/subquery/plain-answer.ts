@@ -1,4 +1,4 @@
-/** Answers without a statement: the rows of a search's nearest chunks, and the count of all chunks. */
+/** Answers without a statement: the rows of a search's nearest chunks, and the chunk count. */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   isColumn,

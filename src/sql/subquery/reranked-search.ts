@@ -1,5 +1,6 @@
-/** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
+/** A search whose candidates are looked at before its statement runs: reranked, or judged as an answer to its text. */
 import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   columnNode,
@@ -9,18 +10,19 @@ import {
   type TreeNode,
   type TreeValue,
   walk,
+  walkExpression,
 } from '../ast/select-ast.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
 import { BOUND, type PlanInputs, type RerankedSearch } from '../search/plan-inputs.ts'
 import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
-import { chunkColumnNames, ownColumnName } from '../search/search-options.ts'
+import { chunkColumnNames, ownColumnName, type SearchSource } from '../search/search-options.ts'
 import { listedChunks } from './hybrid-rows.ts'
 
-/** Rows of a search that is reranked: a longer LIMIT is answered without. */
+/** Rows of a reranked search: a longer LIMIT is answered without reranking. */
 const RERANKED_ROWS_MAX = 10_000
 
-/** The columns of a reranked search: the chunks, with their relevance and distance under these names. */
+/** The columns of a reranked search: the chunks, with relevance and distance under these names. */
 export const RERANKED_COLUMNS = {
   relevance: '__reranked_relevance',
   distance: '__reranked_distance',
@@ -37,14 +39,14 @@ interface RerankedSource {
   readonly alias: string
   readonly knowledgeBase: KnowledgeBase
   readonly search: Search
-  /** This many of the first rows are enough. */
+  /** This many of the first rows suffice. */
   readonly count: number
 }
 
 /**
  * The reranked part of a SELECT that needs only its first rows.
  * @param select after its search was taken out
- * @param around the SELECT as it was written
+ * @param around the SELECT as written
  * @returns null without reranking: no reranking model, `reranking = false`, or a condition that cannot be checked on the
  * candidates alone
  */
@@ -54,9 +56,9 @@ export function rerankedSearchOf(
   around: Surroundings,
   inputs: PlanInputs,
 ): RerankedSearch | null {
-  const { alias, knowledgeBase: kb, search, count } = source
+  const { knowledgeBase: kb, search } = source
   if (kb.rerankingModel === null || !search.isReranked || !inputs.reranks) return null
-  if (count === 0 || count > RERANKED_ROWS_MAX) return null
+  if (source.count === 0 || source.count > RERANKED_ROWS_MAX) return null
   const from = around.select.from_table ?? null
   const where = around.select.where_clause ?? null
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
@@ -66,19 +68,84 @@ export function rerankedSearchOf(
   }
   const rerankedCount = rerankCandidateCount(kb.rerankingModel)
   const conditions = parts.filter((part) => !columnsIn(part).has('relevance'))
-  const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
+  const count = Math.max(rerankedCount, source.count)
+  const order = { select: around.select, conditions, count, columns: CANDIDATE_COLUMNS }
+  return {
+    ...candidatesOf(source, order, inputs),
+    rerankedCount,
+    thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
+  }
+}
+
+/** The column that says how likely a search's results answer its text. */
+export const ANSWERABLE = 'answerable'
+const JUDGED_ROWS = 10
+
+interface JudgedSource extends Omit<RerankedSource, 'count'>, SearchSource {
+  readonly ref: TreeNode
+}
+
+/** Where a SELECT names the column `answerable` of a knowledge base that has no other column of that name. */
+export function answerableIn(select: TreeNode, source: JudgedSource): TreeNode | undefined {
+  const { alias, knowledgeBase, isOnly, ref } = source
+  if (chunkColumnNames(knowledgeBase).has(ANSWERABLE)) return undefined
+  const within = { alias, isOnly: isOnly && select.from_table === ref }
+  return [...walkExpression(select)].find((node) => ownColumnName(node, within) === ANSWERABLE)
+}
+
+/**
+ * The best chunks of a search, to be judged.
+ * @throws AppError `sql_invalid_search` where they cannot be found without the rest of the statement
+ */
+export function judgedSearchOf(
+  select: TreeNode,
+  source: JudgedSource,
+  around: Surroundings,
+  inputs: PlanInputs,
+): Omit<RerankedSearch, 'thresholds'> {
+  const { knowledgeBase: kb, search, ref } = source
+  const parts = (where: TreeValue | undefined) => {
+    return conjunctsOf(where ?? null).filter((part) => !columnsIn(part).has(ANSWERABLE))
+  }
+  const isAlone = select.from_table === ref && !isRenaming(ref)
+  const isPossible = isAlone && canCheckAlone(conjunctionOf(parts(select.where_clause)), source)
+  if (!isPossible || textIndexesOf(search.ranking).length === 0) {
+    const message = `${ANSWERABLE} needs a SELECT from ${kb.name} alone that searches it for a text; put that SELECT into a WITH and use its rows`
+    throw new AppError('sql_invalid_search', message)
+  }
+  const ungrouped = { group_expressions: [], group_sets: [], having: null, qualify: null }
+  const plain = { ...ungrouped, sample: null, aggregate_handling: 'STANDARD_HANDLING' }
+  const order = {
+    select: { ...around.select, ...plain },
+    conditions: parts(around.select.where_clause),
+    count: JUDGED_ROWS,
+    columns: [...CANDIDATE_COLUMNS, 'id', 'metadata'],
+  }
+  return { ...candidatesOf(source, order, inputs), rerankedCount: null }
+}
+
+const CANDIDATE_COLUMNS = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
+
+function candidatesOf(
+  { alias, search }: Pick<RerankedSource, 'alias' | 'search'>,
+  order: {
+    readonly select: TreeNode
+    readonly conditions: readonly TreeNode[]
+    readonly count: number
+    readonly columns: readonly string[]
+  },
+  inputs: PlanInputs,
+): Pick<RerankedSearch, 'texts' | 'candidates'> {
   const node: TreeNode = {
-    ...copyOf(around.select),
-    modifiers: [limitNode(Math.max(rerankedCount, count))],
+    ...copyOf(order.select),
+    modifiers: [limitNode(order.count)],
     cte_map: { map: [] },
-    select_list: list.map((name) => columnNode(alias, name)),
-    where_clause: conjunctionOf(conditions),
+    select_list: order.columns.map((name) => columnNode(alias, name)),
+    where_clause: conjunctionOf(order.conditions),
   }
   return {
     texts: textIndexesOf(search.ranking).flatMap((index) => inputs.searches[index]?.text ?? []),
     candidates: { error: false, statements: [{ node, named_param_map: [] }] },
-    rerankedCount,
-    thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
   }
 }
 
@@ -89,7 +156,7 @@ function thresholdsOf(where: TreeValue): readonly TreeNode[] {
 /** True where each condition is about the chunks and their nearness alone, and a threshold about nothing but that. */
 function canCheckAlone(
   where: TreeValue,
-  { alias, knowledgeBase, search }: RerankedSource,
+  { alias, knowledgeBase, search }: Omit<RerankedSource, 'count'>,
 ): boolean {
   const excluded = search.exclusions.map(({ index }) => excludedColumn(index))
   const measures = new Set(['relevance', 'distance'])
@@ -110,7 +177,7 @@ function columnsIn(condition: TreeNode): ReadonlySet<string> {
   return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
 }
 
-/** `FROM kb AS k (a, b)`: the columns have other names then. */
+/** `FROM kb AS k (a, b)`: then the columns have other names. */
 function isRenaming(from: TreeValue): boolean {
   if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
   const { column_name_alias: names } = from

@@ -51,7 +51,7 @@ export interface Rewriting {
 }
 
 export interface StatementEdit extends SearchEdit {
-  /** Set for the SELECT of a view, a caller's own: it is to be checked and rewritten like any statement. */
+  /** Set for a view's SELECT, which callers wrote: it is checked and rewritten like any statement. */
   readonly view?: { readonly name: string; readonly names: NameScope; readonly needs: OuterNeeds }
 }
 
@@ -81,16 +81,16 @@ function hasTables(tree: TreeNode): boolean {
 
 interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
-  /** Each node as it was written. */
+  /** Each node as written. */
   readonly originals: ReadonlyMap<TreeNode, TreeNode>
   readonly statementNeeds: StatementNeeds
   readonly edits: StatementEdit[]
-  /** Table names that were written with a project or schema: name → the qualifiers used. */
+  /** Table names written with a project or schema: name → the qualifiers used. */
   readonly qualifiers: Map<string, Set<string>>
 }
 
 interface Scope {
-  /** Names of the CTEs that can be seen, in lower case. */
+  /** Names of the visible CTEs, in lower case. */
   readonly ctes: ReadonlySet<string>
   /** These CTEs as they were written. */
   readonly cteNodes: readonly TreeNode[]
@@ -149,7 +149,7 @@ function setOperationSides(query: TreeNode): readonly TreeNode[] {
   return [...[query.left, query.right].filter(isNode), ...nodesOf(query.children)]
 }
 
-/** A CTE sees those before it; the query after them sees them all. */
+/** A CTE sees the ones before it; the query after them sees them all. */
 function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   const entries = isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []
   let scope = outer
@@ -166,7 +166,7 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   return scope
 }
 
-/** The sources in the FROM of one SELECT that are replaced once the SELECT around them is understood. */
+/** The sources in one SELECT's FROM that are replaced once the SELECT around them is understood. */
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
   readonly agents: {
@@ -246,7 +246,7 @@ function putReferences(
 interface FromVisit {
   readonly rewriter: Rewriter
   readonly sources: Sources
-  /** True within the source of a PIVOT: nothing outside can name its columns. */
+  /** Within the source of a PIVOT: nothing outside can name its columns. */
   readonly isPivoted?: boolean
 }
 
@@ -342,7 +342,7 @@ function needsOf(ref: TreeNode, alias: string, { outer }: Scope, rewriter: Rewri
   return { ...needs, usedNames: usedNames.union(statementNeeds.usedNames) }
 }
 
-/** Goes into the sub-queries of expressions. */
+/** Visits the sub-queries in expressions. */
 function visitExpressions(
   expressions: readonly TreeNode[keyof TreeNode][],
   scope: Scope,

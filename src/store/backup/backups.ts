@@ -36,9 +36,9 @@ import {
 export interface BackupOptions {
   /** The folder of backups; each gets a subfolder. */
   readonly directory: string
-  /** Copy the key files, without which no secret can be read. */
+  /** Also copy the key files, without which secrets cannot be read. */
   readonly hasKeys: boolean
-  /** How many of this data folder's backups stay; older ones are removed. */
+  /** How many backups of this data folder to keep; older ones are removed. */
   readonly keep: number
   /** The program's version. */
   readonly version: string
@@ -60,7 +60,7 @@ const SPARE_BYTES = 64 * 1024 * 1024
 
 const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
 
-/** Copies of everything that is stored, made while the server runs. */
+/** Copies of everything stored, made while the server runs. */
 export class StoredBackups implements BackupStore {
   readonly #parts: BackupParts
   readonly #options: BackupOptions
@@ -125,7 +125,7 @@ export class StoredBackups implements BackupStore {
     return found.map(({ name, manifest }) => backupOf(name, manifest)).reverse()
   }
 
-  /** Ends a backup that is being made; it leaves nothing. */
+  /** Aborts a running backup, leaving nothing behind. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     await this.#running?.catch(() => {})
@@ -186,13 +186,13 @@ export class StoredBackups implements BackupStore {
   #copyDatabaseAndFiles(folder: string, partial: string) {
     return this.#parts.bytes.whileHeld(async () => {
       const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
-      // All that there are: those that came after the copied moment go when the backup is opened.
+      // All existing ones: those added after the copied moment are removed when the backup is opened.
       const keys = await this.#parts.bytes.keys()
       if (keys.length > 0) await mkdir(join(partial, CONTENTS_FOLDER), { mode: 0o700 })
       const kept = keys.map((key) => `${CONTENTS_FOLDER}/${key}`)
       for (const name of kept) {
         this.#closing.signal.throwIfAborted()
-        // Where the disk can, it shares the blocks.
+        // Shares blocks if the disk can.
         await copyFile(join(folder, name), join(partial, name), constants.COPYFILE_FICLONE)
       }
       return { tables, kept }
@@ -245,7 +245,7 @@ export class StoredBackups implements BackupStore {
   }
 }
 
-/** The same for a folder and what is restored of it: they have the same keys. It says nothing about the key. */
+/** Equal for a folder and its restored copies, which share keys. Reveals nothing about the key. */
 async function folderIdOf(folder: string): Promise<string> {
   const key = await Bun.file(join(folder, KEY_FILES[0])).bytes()
   return createHash('sha256').update(key).digest('hex').slice(0, 12)
@@ -318,7 +318,7 @@ function mebibytes(bytes: number): number {
 }
 
 export interface ScheduleOptions {
-  /** A cron expression, in the time zone of the machine; undefined: no automatic backups. */
+  /** A cron expression, in the machine's time zone; undefined: no automatic backups. */
   readonly pattern: string | undefined
   /** Told of a backup of the schedule that failed. */
   readonly onFailure: (error: unknown) => void

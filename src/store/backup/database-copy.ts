@@ -19,7 +19,7 @@ export interface CopiedTable {
 const GROUP_ROWS = 8192
 const GROUPS_PER_STEP_MAX = 64
 
-/** A step longer than this is followed by smaller ones, one shorter than half of it by larger ones. */
+/** A longer step is followed by smaller ones, one shorter than half of it by larger ones. */
 const STEP_MS = 100
 
 /** One copy of the database while it is being made. */
@@ -69,7 +69,7 @@ async function copyInto(
     await connection.run('BEGIN TRANSACTION')
     const tables = await copyTables({ connection, source, copy, sync, signal })
     await connection.run('COMMIT')
-    // Forced: it waits for statements that list all databases, where the plain form fails.
+    // Forced: waits for statements that list all databases, where the plain form would fail.
     await connection.run(`FORCE CHECKPOINT ${copy}`)
     return tables
   } catch (error) {
@@ -118,7 +118,8 @@ function unquoted(identifier: string): string {
 }
 
 /**
- * In steps, each written to disk before the next: otherwise everything is written at the end, and every commit waits for it.
+ * In steps, each written to disk before the next: otherwise everything would be written at the end, with every commit
+ * waiting for it.
  */
 async function copyRows(copying: Copying, table: string): Promise<void> {
   const { connection, source, copy, sync, signal } = copying
@@ -139,7 +140,7 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
   }
 }
 
-/** How many rows the table has, the same in both. */
+/** The table's row count, equal in both. */
 async function countEqual({ connection, source, copy }: Copying, table: string): Promise<number> {
   const reader = await connection.runAndReadAll(`SELECT
     (SELECT count(*) FROM ${source}.${table}), (SELECT count(*) FROM ${copy}.${table})`)
@@ -162,7 +163,7 @@ const DEFINITIONS: readonly string[] = [
   "SELECT schema_name, type_name FROM duckdb_types() WHERE schema_name <> 'main'",
 ]
 
-/** @throws Error where the copy lacks a part that rows do not show, such as a key or a default */
+/** @throws Error if the copy lacks a part that rows do not show, such as a key or a default */
 async function checkSame({ connection, source, copy }: Copying): Promise<void> {
   for (const definitions of DEFINITIONS) {
     const isLimited = definitions.includes(' WHERE ')

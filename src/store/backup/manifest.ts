@@ -15,7 +15,7 @@ export interface Manifest {
   readonly createdAt: string
   /** The same for all backups of one data folder. */
   readonly folderId: string
-  /** How many things there are of each kind. */
+  /** Counts by kind. */
   readonly contents: Readonly<Record<string, number>>
   readonly tables: readonly {
     readonly schema: string
@@ -43,7 +43,7 @@ export function sizeBytesOf({ files }: Manifest): number {
   return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
 }
 
-/** @throws StartError where the folder holds no backup of a kind that is known */
+/** @throws StartError if the folder does not contain a backup of a known kind */
 export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, MANIFEST_FILE)
   let parsed: unknown
@@ -97,7 +97,7 @@ export async function describedFile(folder: string, name: string): Promise<Manif
   return { name, sizeBytes, sha256: hasher.digest('hex') }
 }
 
-/** @throws StartError that names the first file that is not as it was written */
+/** @throws StartError that names the first changed file */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   for (const file of manifest.files) {
     const found = await describedFile(folder, file.name).catch((error: unknown) => {

@@ -5,7 +5,7 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../core/domain/identifier.ts'
 
-/** What can be lost at once where a block is damaged. */
+/** Rows lost at once if a block is damaged. */
 const RANGE_ROWS = 2048
 const MEMORY_LIMIT = '1GiB'
 

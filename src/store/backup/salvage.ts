@@ -12,16 +12,8 @@ export interface SalvagedTable {
   /** Relative to the target. */
   readonly file: string
   readonly rows: number
-  /** That cannot be read; null if unknown. */
+  /** Unreadable rows; null if unknown. */
   readonly lostRows: number | null
-}
-
-export interface SalvageReport {
-  /** False where the log could not be read: what it held is lost. */
-  readonly withLog: boolean
-  /** Why the log or a table could not be read. */
-  readonly damage: readonly string[]
-  readonly tables: readonly SalvagedTable[]
 }
 
 /** A reading process may crash this often at one table. */
@@ -36,7 +28,13 @@ export async function salvage(
   folder: string,
   target: string,
   say: (line: string) => void,
-): Promise<SalvageReport> {
+): Promise<{
+  /** False if the log could not be read: its contents are lost. */
+  readonly withLog: boolean
+  /** Why the log or a table could not be read. */
+  readonly damage: readonly string[]
+  readonly tables: readonly SalvagedTable[]
+}> {
   await prepareTarget(target)
   const scratch = join(target, '.scratch')
   await mkdir(scratch, { mode: 0o700 })
@@ -72,7 +70,7 @@ async function prepareTarget(target: string): Promise<void> {
   throw new StartError(`${resolve(target)} is not empty: name an empty or a new folder with --to`)
 }
 
-/** The database with its log, or without where only that can be read. */
+/** The database with its log, or without it if only that can be read. */
 async function readableSource(folder: string, scratch: string) {
   const file = join(folder, DATABASE_FILE)
   if (!existsSync(file)) throw new StartError(`${folder} has no ${DATABASE_FILE}`)
@@ -80,7 +78,7 @@ async function readableSource(folder: string, scratch: string) {
   if ('result' in whole) return { file, withLog: true, found: whole.result, damage: [] }
   const conflict = lockConflict(new Error(whole.error), folder)
   if (conflict !== undefined) throw conflict
-  // A file under another name has no log next to it. DuckDB follows a symbolic link to where there is one.
+  // Under another name, a file has no log beside it. DuckDB follows a symbolic link to where there is one.
   const alone = join(scratch, DATABASE_FILE)
   await link(file, alone).catch(() => copyFile(file, alone))
   const bare = await read<FoundTables>(['list', alone])
@@ -131,14 +129,14 @@ async function exported(
       await rm(target, { force: true })
       return { file: target, rows: 0, lostRows: null, failure: error }
     }
-    // The first reader does all at once and says 0: its crash says nothing about a range, so that one is read again.
+    // The first reader handles everything and reports 0: its crash does not show the range, so that one is read again.
     skipped.push(skipped.length === 0 ? -1 : crashedAt)
   }
 }
 
 type Definition = Readonly<Record<string, unknown>>
 
-/** Everything that has a name, without what cannot be read without the key. */
+/** Everything with a name, except what cannot be read without the key. */
 function definitionsOf({ catalog }: FoundTables) {
   const rowsOf = (table: string): readonly Definition[] => catalog[table] ?? []
   const definitions = {
@@ -176,7 +174,7 @@ function safe(name: string): string {
     .slice(0, 120)
 }
 
-/** Where a table is saved; undefined: it holds only derived data. A table missing in the catalog keeps its name. */
+/** File for a table; undefined: it contains only derived data. A table missing in the catalog keeps its name. */
 function fileNameOf(
   { schema, name }: FoundTable,
   names: ReadonlyMap<string, string>,
@@ -184,7 +182,7 @@ function fileNameOf(
   if (schema === 'eider' || /^kb_\d+_(?!chunks)/.test(name)) return undefined
   const ending = /^kb_\d+_chunks/.test(name) ? 'jsonl' : 'parquet'
   const known = names.get(`${schema}.${name}`)
-  // Names that differ in other characters only must not overwrite each other.
+  // Names that differ only in replaced characters must not overwrite each other.
   const path = known === undefined ? `unnamed/${schema}.${name}` : `${known}-${name}`
   return `${path}.${ending}`
 }

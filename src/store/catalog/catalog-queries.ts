@@ -83,7 +83,7 @@ function namedRow(names: readonly string[], row: readonly unknown[]): Record<str
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))
 }
 
-/** A value as it is bound. */
+/** A value for binding. */
 export function bound(value: unknown): DuckDBValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with
@@ -143,8 +143,8 @@ export class KnownRows {
   }
 
   /**
-   * The row takes the place of the one with its id. Not an UPDATE: after one, DuckDB's log cannot move into the file while
-   * anybody reads, and grows.
+   * Replaces the row with its id. Not with an UPDATE: after one, DuckDB's log cannot move into the file while there are
+   * readers, and grows.
    */
   async write(connection: DuckDBConnection, row: KnowledgeBaseRow): Promise<void> {
     const isGone = async () => {

@@ -1,4 +1,4 @@
-/** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
+/** Converts between the catalog's rows and the domain's objects: all at startup, and one by one. */
 import { asc } from 'drizzle-orm'
 import type { Agent, AgentData } from '../../core/domain/agents/agent.ts'
 import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
@@ -36,7 +36,7 @@ import { openSecrets, type Secrets } from './secrets.ts'
 const KEY_CHECK_TEXT = 'eider'
 
 /**
- * The secrets of this data folder. Nothing has changed in it when the key is refused, migrations included.
+ * The secrets of this data folder. If the key is refused, nothing has changed in it, not even by migrations.
  * @throws StartError when the key file is missing, or is not the one that the data was sealed with
  */
 export async function openCheckedSecrets(
@@ -279,7 +279,7 @@ export function dataSourceOf(row: DataSourceRow, secrets: Secrets): DataSource {
 }
 
 /**
- * A model, settings or parameters as one encrypted text. All of it, because only the providers know which names hold keys,
+ * Encrypts a model, settings or parameters as one text. All of it, because only the providers know which names contain keys,
  * passwords and connection strings.
  */
 export function sealedJson(value: unknown, secrets: Secrets): string {
@@ -290,9 +290,9 @@ export function sealedJsonOrNull(value: unknown, secrets: Secrets): string | nul
   return value === null ? null : sealedJson(value, secrets)
 }
 
-/** Sealed texts are authentic: what comes out is what `sealedJson` was given for this column. */
+/** Sealed texts are authentic: the result is what `sealedJson` was given for this column. */
 export function unsealed<T>(sealed: string, secrets: Secrets): T {
-  // Its type was checked when it was sealed; GCM's tag says that it is the same.
+  // Its type was checked when it was sealed, and GCM's tag proves that it is unchanged.
   return JSON.parse(secrets.open(sealed)) as T
 }
 

@@ -5,7 +5,7 @@ import {
   findProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
 import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Project } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -23,7 +23,7 @@ type ListName =
   | 'tables'
   | 'dataSources'
 
-/** What everything that is stored shares. */
+/** Shared by everything that is stored. */
 export interface StoreParts {
   readonly database: Database
   readonly state: CatalogState
@@ -75,12 +75,12 @@ export class CatalogState {
     this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
-  /** For what is derived from the stored things. */
+  /** Notified of changes, to update derived data. */
   get listener(): CommitListener {
     return this.#listener
   }
 
-  /** From now on this one listens, alone. */
+  /** Sets the only listener. */
   setListener(listener: CommitListener): void {
     this.#listener = listener
   }
@@ -169,13 +169,17 @@ export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'th
 }
 
 /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
-export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & Storage): void {
+export function checkKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  draft: Scoped & Storage & Pick<KnowledgeBaseDraft, 'remote'>,
+): void {
   if (snapshot.knowledgeBases.some((kb) => isSameRelation(kb, draft))) {
     const message = `Knowledge Base with name ${draft.name} already exists`
     throw new AppError('knowledge_base_exists', message)
   }
   checkRelationName(snapshot, draft)
-  if (isDefaultStorage(draft)) return
+  // Any number of knowledge bases may attach the same tables, with a copy or without.
+  if (isDefaultStorage(draft) || draft.remote?.isOwner === false) return
   if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
     const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
     throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)

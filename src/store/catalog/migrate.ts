@@ -87,7 +87,7 @@ async function createMigrations(connection: DuckDBConnection): Promise<void> {
     number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL)`)
 }
 
-/** None where the folder is new. */
+/** None for a new folder. */
 async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
   const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
     WHERE schema_name = 'eider' AND table_name = 'migrations'`)

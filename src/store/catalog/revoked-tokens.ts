@@ -4,7 +4,7 @@ import type { Database } from '../duckdb/database.ts'
 import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
 import { revokedTokens } from './schema.ts'
 
-/** Tokens that were logged out: in the database, and all of them in memory. */
+/** Logged-out tokens: in the database, all kept in memory, too. */
 export class StoredRevokedTokens {
   readonly #database: Database
   readonly #now: () => number

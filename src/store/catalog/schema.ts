@@ -38,7 +38,7 @@ export const json = <T>(name: string) =>
   customType<{ data: T; driverData: string }>({
     dataType: () => 'JSON',
     toDriver: (value) => JSON.stringify(value),
-    // The catalog's JSON is only ever written by `toDriver`, so that it has the column's type.
+    // The catalog's JSON is only written by `toDriver`, so it has the column's type.
     fromDriver: (value) => JSON.parse(value) as T,
   })(name)
 
@@ -91,7 +91,7 @@ export const knowledgeBases = eider.table('knowledge_bases', {
   vectorsNumber: integer('vectors_number').notNull().default(0),
 })
 
-/** All that is known of the servers of others is encrypted, as a model is. */
+/** Everything about others' servers is encrypted, like a model. */
 export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
   readonly sealedMcp?: string
 }
@@ -101,9 +101,9 @@ export const storages = eider.table('storages', {
   knowledgeBaseId: integer('knowledge_base_id').primaryKey(),
   /** The tables there were made from here, and go with the knowledge base. */
   isOwner: boolean('is_owner').notNull(),
-  /** All rows are here as well; false: only those that were needed. */
+  /** Whether all rows are here, too; false: only those that were needed. */
   isCopied: boolean('is_copied').notNull(),
-  /** Of the rows when they were last copied. */
+  /** Revision of the rows when last copied. */
   revision: bigint('revision', { mode: 'number' }).notNull(),
 })
 
@@ -201,7 +201,7 @@ export const jobs = eider.table('jobs', {
   createdAt: moment('created_at'),
 })
 
-/** How far each is. */
+/** Their progress. */
 export const jobStates = eider.table('job_states', {
   jobId: integer('job_id').notNull(),
   state: text('state').$type<JobState>().notNull(),
@@ -270,7 +270,7 @@ export const schedules = eider.table('schedules', {
   createdAt: moment('created_at'),
 })
 
-/** How far each is. */
+/** Their progress. */
 export const scheduleStates = eider.table('schedule_states', {
   scheduleId: integer('schedule_id').notNull(),
   nextRunAt: timestamp('next_run_at', { precision: 6, mode: 'string' }),
@@ -352,7 +352,7 @@ export const traceFeedback = eider.table('trace_feedback', {
   createdAt: moment('created_at'),
 })
 
-/** Questions and answers of conversations that are kept. */
+/** Questions and answers of stored conversations. */
 export const conversationTurns = eider.table('conversation_turns', {
   number: count('number'),
   conversationId: text('conversation_id').notNull(),

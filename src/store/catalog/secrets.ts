@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 
-/** In the data folder: the key of the secrets, and the one that signs login tokens. */
+/** In the data folder: the key for secrets, and the one that signs login tokens. */
 export const KEY_FILES = ['eider.key', 'eider-signing.key'] as const
 
 const KEY_BYTES = 32
@@ -38,7 +38,7 @@ export interface Secrets {
 }
 
 /**
- * @param directory where the keys are kept; null: they are forgotten with the process
+ * @param directory of the keys; null: they are kept only in memory
  * @param isNew nothing is encrypted yet, so that a missing key may be created
  */
 export function openSecrets(directory: string | null, isNew = true): Secrets {
@@ -130,8 +130,8 @@ function newKey(path: string): Buffer {
 }
 
 /**
- * Warnings about a data folder that other users of the machine can look into: an older version made such files, or they
- * were copied there.
+ * Warnings about a data folder that other users of the machine can read: an older version created such files, or they were
+ * copied there.
  */
 export function modeWarnings(directory: string): readonly string[] {
   // Windows has no such modes.

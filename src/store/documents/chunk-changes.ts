@@ -31,22 +31,22 @@ import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 import { MetadataUpdate, readMetadata, type StoredMetadata } from './stored-metadata.ts'
 import { type OpenTables, replaceChunkRows } from './write-chunk-rows.ts'
 
-/** Keys or ids that are looked up at once: binding them holds the main thread. */
+/** Keys or ids looked up at once: binding them blocks the main thread. */
 const LOOKUP_SIZE = 2_000
 
 /** Rows made between two checks of waiting work. */
 const ROWS_PER_TURN = 256
 
 export interface Changed {
-  /** Chunks that were changed, or that the changed documents have now. */
+  /** Changed chunks, or the chunks the changed documents have now. */
   readonly chunkCount: number
   readonly newRows: readonly ChunkRow[]
   readonly removedKeys: readonly bigint[]
-  /** Chunks that stay, whose metadata may be another now. */
+  /** Existing chunks whose metadata may have changed. */
   readonly rewrittenKeys: readonly bigint[]
 }
 
-/** Changes those of the chunks that are there. */
+/** Changes those chunks that exist. */
 export async function changeChunkRows(
   tables: OpenTables,
   changes: readonly PreparedChunk[],
@@ -85,7 +85,7 @@ function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
   return { documentId, chunkId, metadata, values, rowIndex: null }
 }
 
-/** Changes those of the documents that are there. @throws StaleVectors */
+/** Changes those documents that exist. @throws StaleVectors */
 export async function changeDocumentRows(
   tables: OpenTables,
   changes: readonly DocumentChange[],
@@ -117,7 +117,7 @@ export async function changeDocumentRows(
   return { documentCount, chunkCount, newRows: rows, removedKeys, rewrittenKeys }
 }
 
-/** What goes, what stays and what comes. Of a document that is gone, or must not change, nothing comes. */
+/** What to remove, keep and add. Adds nothing for a document that is gone or must not change. */
 function changedParts(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const [first] = stored
   const isThere = first !== undefined && hasReadKeys(change, stored)
@@ -187,7 +187,7 @@ export interface Prepared<T> {
   readonly incoming: Incoming
 }
 
-/** Changes that are prepared between two looks at what else waits. */
+/** Changes prepared before yielding to other work. */
 const CHANGES_PER_TURN = 2_000
 
 /** @throws AppError `provider_failed`, `dimension_mismatch` */
@@ -215,7 +215,7 @@ export async function preparedChunks(
   return { changes: prepared, incoming: { metadata: seen, dimensions } }
 }
 
-/** A text may be long: others have their turn in between. */
+/** Texts may be long, so others get turns in between. */
 async function countedTerms(texts: readonly string[], analyzer: Analyzer): Promise<TermCounts> {
   const pieces: (readonly Term[])[] = []
   for (const text of texts) {

@@ -82,7 +82,7 @@ export async function createContextTable(
 /** `chunk_key, context, is_cut, layout` */
 const COLUMN_COUNT = 4
 
-/** Gives the table, or its last column, to each knowledge base that lacks it: the data folder is that of an older version. */
+/** Adds the table, or its last column, to each knowledge base without it, from an older version. */
 export async function addContextTables(
   database: Database,
   knowledgeBases: readonly KnowledgeBase[],
@@ -109,7 +109,7 @@ export async function addContextTables(
   })
 }
 
-/** Rows that are appended between two looks at what else waits. */
+/** Rows appended before yielding to other work. */
 const ROWS_PER_APPEND = 1024
 
 export async function appendContexts(
@@ -141,7 +141,7 @@ export async function appendContexts(
   })
 }
 
-/** The texts embedded before the chunks that have one. */
+/** The texts embedded before chunks that have one. */
 export async function contextsOf(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -195,7 +195,7 @@ function layoutOf(json: string): Pick<Cut, 'layout' | 'between'> {
   return { layout: syntax === undefined ? null : { title, syntax, parts }, between }
 }
 
-/** How many chunks the embedding model does not read whole, and how many there are. */
+/** How many chunks exceed what the embedding model reads, of how many. */
 export async function cutCounts(
   connection: DuckDBConnection,
   ids: TableIds,

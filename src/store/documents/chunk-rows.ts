@@ -26,7 +26,7 @@ export interface ChunkRow {
   readonly metadata: string
   /** Values of the metadata columns by `nameKey` of their names. */
   readonly values: ReadonlyMap<string, CellValue>
-  /** The position of its document in its insert, from 0; null: not just inserted. */
+  /** Position of its document in the insert, from 0; null: not just inserted. */
   readonly rowIndex: number | null
   /** A new one has the length 1. */
   readonly vector: ChunkVector
@@ -34,7 +34,7 @@ export interface ChunkRow {
   /** The text embedded before the content. */
   readonly context: string
   readonly isCut: boolean
-  /** JSON text; null: not the first chunk of its text, or nothing is known. */
+  /** JSON text; null: not the first chunk of its text, or unknown. */
   readonly layout: string | null
 }
 
@@ -82,8 +82,8 @@ async function seenMetadata(documents: readonly EmbeddedDocument[]): Promise<See
 }
 
 /**
- * Text is made well-formed: DuckDB stores UTF-8, which has no lone surrogates, and U+FFFD in their place keeps every
- * offset. NUL is stored as it is.
+ * Makes text well-formed: DuckDB stores UTF-8, which has no lone surrogates; replacing them with U+FFFD keeps every offset.
+ * NUL is stored as it is.
  */
 export function* rowsOfDocument(
   document: Omit<Document, 'texts'>,
@@ -112,13 +112,13 @@ export function* rowsOfDocument(
   }
 }
 
-/** How its text is laid out, and the text between its chunks. */
+/** The layout of its text, and the text between its chunks. */
 function storedLayout({ layout, between }: Chunk): string | null {
   if (layout === undefined && between === undefined) return null
   return jsonText(between === undefined ? layout : { ...layout, between })
 }
 
-/** What came with the document counts more. */
+/** The document's own metadata wins. */
 export function withFacts(
   facts: Row,
   documentValues: ReadonlyMap<string, CellValue>,
@@ -159,7 +159,7 @@ export function unitVector(vector: Float32Array, chunkId: string): Float32Array 
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   let squares = 0
-  // By their index: iterators take ten times as long.
+  // By index: iterators take ten times as long.
   for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
   const length = Math.sqrt(squares)
   if (!(length > 0 && Number.isFinite(length))) {
@@ -197,8 +197,7 @@ export function chunkMetadata(standard: Row, own: Row): string {
 }
 
 /**
- * The rest of that object, each field with a comma before it. Its own names lose against the
- * standard ones.
+ * The rest of that object, each field with a comma before it. Standard names win over its own.
  */
 function metadataText(metadata: Row): string {
   return Object.entries(metadata)

@@ -31,24 +31,24 @@ import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk
 /** A write's answer, and its effect on the rows. */
 export interface RowsWritten<T> extends RowsReplaced {
   readonly result: T
-  /** Chunks that stay, with other metadata; unset: none. */
+  /** Existing chunks with changed metadata; unset: none. */
   readonly rewrittenKeys?: readonly bigint[]
   /** Rows with the next keys that DuckDB copied itself, besides `newRows`. */
   readonly copied?: {
     readonly rowCount: number
     readonly postingCount: number
-    /** Set if the rows came with their own keys. */
+    /** Set if the rows have keys already. */
     readonly nextChunkKey?: number
-    /** What became of the chunks and their vectors; unset: not known. */
+    /** How chunks and vectors changed; unset: unknown. */
     readonly changes?: ChunkChanges
   }
-  /** From the jobs that stored it. */
+  /** Of the jobs that stored it. */
   readonly marks?: readonly JobMark[]
 }
 
 /** Where jobs record their progress. */
 export interface JobMarks {
-  /** Within the transaction that stores what the mark speaks of. */
+  /** Within the transaction that stores the data covered by the mark. */
   writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void>
   /** After its commit. */
   committedMark(mark: JobMark): void
@@ -71,13 +71,13 @@ export class ChunkWrites {
     this.#marks = marks
   }
 
-  /** From now on these hold the rows of some knowledge bases. */
+  /** Sets where the rows of some knowledge bases are stored. */
   setRemote(remote: RemoteWrites): void {
     this.#remote = remote
   }
 
   /**
-   * One transaction of chunks, vectors and terms, in tables that have room for what comes.
+   * One transaction of chunks, vectors and terms, in tables with room for what is added.
    * @param incoming if it is a function, called once, within the turn of the write queue
    */
   async write<T>(
@@ -127,7 +127,7 @@ export class ChunkWrites {
     return promise
   }
 
-  /** After the commit of what they speak of, in another database. */
+  /** After the commit of what they cover, in another database. */
   async writeMarks(marks: readonly JobMark[]): Promise<void> {
     if (marks.length === 0) return
     await this.#parts.database.write(async (connection) => {
@@ -136,7 +136,7 @@ export class ChunkWrites {
     for (const mark of marks) this.#marks.committedMark(mark)
   }
 
-  /** `write`, of rows that are stored here or copied to here. */
+  /** `write` for rows stored or copied here. */
   async writeHere<T>(
     kb: KnowledgeBase,
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
@@ -169,7 +169,7 @@ export class ChunkWrites {
     }
   }
 
-  /** Within the transaction: the rows, and what the catalog says of the knowledge base afterwards. */
+  /** Within the transaction: writes the rows, and the knowledge base's entry in the catalog. */
   async #writeRows<T>(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
@@ -243,7 +243,7 @@ export class ChunkWrites {
     tables: OpenTables,
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
-    // Too many to be held here: caches of the others read them again.
+    // Too many to keep: other caches read them again.
     if (copied !== undefined) return copied.changes ?? null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables

@@ -1,4 +1,4 @@
-/** The documents that may be stored, so that a new one need not be looked up. */
+/** The documents that may be stored, so that new ones need not be looked up. */
 import {
   type DuckDBConnection,
   type DuckDBType,

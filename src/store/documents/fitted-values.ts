@@ -26,26 +26,11 @@ import { knownType } from './metadata-columns.ts'
 
 export type CellsByKey = ReadonlyMap<string, CellValue>
 
-/** Values of one document or chunk, by `nameKey` of their names. */
-export interface RowCells {
-  readonly values: CellsByKey
-  /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
-  readonly rowIndex: number | null
-}
-
 /** Rows that are looked at between two looks at what else waits. */
 const ROWS_PER_TURN = 256
 
 /** Values that DuckDB casts at once. */
 const CAST_MAX = 4_096
-
-/** The column values of each row. */
-export interface FittedValues {
-  /** In the order of the columns. */
-  of(values: CellsByKey): readonly DuckDBValue[]
-  /** Values that did not fit, by the name of the physical column. */
-  readonly strays: ReadonlyMap<string, number>
-}
 
 /**
  * The values as their columns hold them; one that does not fit is null there.
@@ -54,8 +39,17 @@ export interface FittedValues {
 export async function fitValues(
   connection: DuckDBConnection,
   columns: readonly MetadataColumn[],
-  rows: Iterable<RowCells>,
-): Promise<FittedValues> {
+  rows: Iterable<{
+    readonly values: CellsByKey
+    /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
+    readonly rowIndex: number | null
+  }>,
+): Promise<{
+  /** In the order of the columns. */
+  of(values: CellsByKey): readonly DuckDBValue[]
+  /** Values that did not fit, by the name of the physical column. */
+  readonly strays: ReadonlyMap<string, number>
+}> {
   const fitters = columns.map((column) => new ColumnFitter(column))
   const fitted = new Map<CellsByKey, DuckDBValue[]>()
   let order = 0

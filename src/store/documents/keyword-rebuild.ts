@@ -29,7 +29,7 @@ import {
   termRanges,
 } from './keyword-index.ts'
 
-/** Chunks that are read at once, and postings that are written at once: a write waits some tens of milliseconds for them. */
+/** Chunks read and postings written at once: a write waits some tens of milliseconds for them. */
 const ROWS_PER_READ = 200
 const POSTINGS_PER_WRITE = 50_000
 
@@ -64,7 +64,7 @@ export class KeywordRebuild {
     this.#signal = signal
   }
 
-  /** Makes all but what comes afterwards. */
+  /** Builds everything up to this moment. */
   async prepare(): Promise<void> {
     await this.#open()
     await this.#fill()
@@ -139,7 +139,7 @@ export class KeywordRebuild {
     return rows
   }
 
-  /** One part of the terms after the other, each in a separate transaction. One interrupted by a crash is repeated. */
+  /** One part of the terms after the other, each in a separate transaction. An interrupted one is repeated after a crash. */
   async #sort(): Promise<void> {
     const { postings, recentPostings } = chunkTables(this.#next)
     const parts = await this.#database.write(async (connection) => {

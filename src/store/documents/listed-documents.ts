@@ -116,7 +116,7 @@ export class ListedDocuments implements StoredDocuments {
           if (documents.length >= limit) break
           const keys = await keysOfPlaces(connection, kb, some)
           const found = await documentsOfKeys(connection, kb, keys)
-          // The others were on a page before: only some of their chunks came later.
+          // The others were on an earlier page: only some of their chunks are newer.
           documents.push(...found.filter(({ firstKey }) => firstKey > afterKey))
         }
         if (documents.length >= limit) break
@@ -235,7 +235,7 @@ function* documentsAtOnce(
 
 /** The number of keys examined first, per requested row. */
 const KEYS_PER_ROW = 2
-/** For one range: the bounds of blocks tell DuckDB which of them to read. */
+/** Of one range: block bounds tell DuckDB which of them to read. */
 const RANGE_KEYS_MAX = 262_144
 
 /** Conditions for consecutive ranges of keys, each larger than the previous one, up to the last key. */
@@ -278,7 +278,7 @@ async function* placesAfter(
   }
 }
 
-/** The keys of all chunks of these documents: if the chunks do not show that they are all, the others are looked up. */
+/** The keys of all chunks of these documents, looked up if the chunks do not show that they are all. */
 async function keysOfPlaces(
   connection: DuckDBConnection,
   kb: KnowledgeBase,

@@ -19,7 +19,7 @@ export interface MetadataPlan {
   /** All columns, as the catalog keeps them afterwards. */
   readonly columns: readonly MetadataColumn[]
   readonly added: readonly MetadataColumn[]
-  /** Columns whose type became wider: the values of `from` move to `to`. */
+  /** Columns with a wider type: the values of `from` move to `to`. */
   readonly widened: readonly {
     readonly from: MetadataColumn
     readonly to: MetadataColumn
@@ -61,11 +61,11 @@ export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumn
   return { columns, added, widened }
 }
 
-/** What came for the metadata columns, by name. A null says nothing. */
+/** Values seen for the metadata columns, by name. A null says nothing. */
 export class SeenColumns {
   readonly #byKey = new Map<string, { readonly name: string; readonly values: SeenValues }>()
 
-  /** By the keys of their names; each with the first spelling that has a value. */
+  /** By the keys of their names, each with its first spelling that has a value. */
   get byKey(): ReadonlyMap<string, { readonly name: string; readonly values: SeenValues }> {
     return this.#byKey
   }
@@ -88,7 +88,7 @@ export class SeenColumns {
 
 /** The number of values by type for one column. */
 class SeenValues {
-  /** By the text of the type; numbers of JSON are counted in `#numbers`. */
+  /** By type; numbers of JSON are counted in `#numbers`. */
   readonly #counts = new Map<string, number>()
   #numbers: SeenNumbers | null = null
 
@@ -121,7 +121,7 @@ class SeenValues {
     groups.push({ type: plainType(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
   }
 
-  /** The type of a column that had `text` before these values came. */
+  /** The new type of a column of type `text` after these values. */
   widened(text: string): string {
     if (text === 'VARCHAR' || text === 'JSON') return text
     let type = knownType(text)
@@ -143,7 +143,7 @@ function cellType(value: Exclude<CellValue, null | number>): string {
   return typeof value === 'string' ? 'VARCHAR' : 'JSON'
 }
 
-/** @param text of a type that is stored, or came with a value */
+/** @param text of a stored type, or a value's */
 export function knownType(text: string): ColumnType {
   const type = parseColumnType(text)
   if (type === null) throw new Error(`no type of a column: ${text}`)
@@ -168,7 +168,7 @@ function joinGroup(
 /** Numbers as JSON has them: they fit a column by their value, because they have no type. */
 interface SeenNumbers {
   readonly count: number
-  /** All of them are integers that a JavaScript number holds exactly. */
+  /** All are integers that a JavaScript number represents exactly. */
   readonly isWhole: boolean
   readonly min: number
   readonly max: number
@@ -199,7 +199,7 @@ function digitsOf(value: number): SeenNumbers['digits'] {
   return match && { whole: match[1]?.length ?? 0, scale: match[2]?.length ?? 0 }
 }
 
-/** The type that holds these numbers too; null for one that is not of numbers. */
+/** The type that can also hold these numbers; null for a type that is not numeric. */
 function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null {
   if (type.kind === 'decimal') {
     const { digits } = numbers
@@ -215,8 +215,7 @@ function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null 
 }
 
 /**
- * A row's values by the key of their names; of two spellings in one row, the first that has a
- * value.
+ * A row's values by name key; of two spellings in one row, the first with a value.
  */
 export function valuesByKey(row: Row): ReadonlyMap<string, CellValue> {
   const values = new Map<string, CellValue>()

@@ -1,4 +1,4 @@
-/** Writes to a knowledge base whose rows another database holds: what is here is a copy of them. */
+/** Writes to a knowledge base whose rows are in another database, with a copy here. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
@@ -8,11 +8,11 @@ import type { OpenTables } from './write-chunk-rows.ts'
 
 /** A write's changes as text: both databases read and write these forms. */
 export interface RemoteChange {
-  /** Of the copy it was computed on. */
+  /** Revision of the copy it was computed on. */
   readonly baseRevision: number
   readonly removedKeys: readonly bigint[]
   readonly rows: readonly SentRow[]
-  /** Chunks that stay, with other metadata. */
+  /** Existing chunks with changed metadata. */
   readonly rewritten: readonly SentMetadata[]
   readonly dimensions: number | null
   readonly columns: readonly MetadataColumn[]
@@ -49,14 +49,14 @@ export interface ComputedWrite<T> {
   readonly change: RemoteChange
 }
 
-/** The other databases, as writes see them. */
+/** Other databases, as writes see them. */
 export interface RemoteWrites {
   isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
   /** Of the local copy. */
   revisionOf(kb: Pick<KnowledgeBase, 'id'>): number
   /**
-   * Commits there what `compute` finds out on an up-to-date copy, which it leaves as it is.
-   * @param compute is called again where another writer was faster
+   * Commits there what `compute` returns for an up-to-date copy, which stays unchanged.
+   * @param compute called again if another writer was faster
    */
   store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T>
 }

@@ -47,7 +47,7 @@ export class StoredChunks implements ChunkStore {
   readonly #writes: ChunkWrites
   readonly #documentIds = new DocumentIds()
   readonly #inserts: GroupedInserts
-  /** By the ids of knowledge bases. */
+  /** By knowledge base id. */
   readonly #cutCounts = new LruMap<number, CutCounts & { readonly revision: number }>({
     sizeMax: CUT_COUNTS_MAX,
   })
@@ -129,12 +129,12 @@ export class StoredChunks implements ChunkStore {
     return this.#inserts.insert(kb, mark === undefined ? prepared : { ...prepared, mark })
   }
 
-  /** From now on these hold the rows of some knowledge bases. */
+  /** Sets where the rows of some knowledge bases are stored. */
   setRemote(remote: RemoteWrites): void {
     this.#writes.setRemote(remote)
   }
 
-  /** Rows that come from the database that holds them. */
+  /** Rows from the database that stores them. */
   copyHere<T>(
     kb: KnowledgeBase,
     incoming: Incoming,

@@ -25,11 +25,11 @@ export interface StoredMetadata {
   readonly chunkId: string
   /** The standard keys, and what is known of this chunk alone. */
   readonly standard: Row
-  /** What came with its document. */
+  /** The document's own metadata. */
   readonly own: Row
 }
 
-/** The chunks with one of these keys or document ids, in the order in which they were stored. */
+/** The chunks with one of these keys or document ids, in insertion order. */
 export async function readMetadata(
   tables: TableIds & Pick<OpenTables, 'connection' | 'columns'>,
   column: 'chunk_key' | 'document_id',
@@ -78,7 +78,7 @@ const SHOWN_EXACTLY: ReadonlySet<string> = new Set([
   'JSON',
 ])
 
-/** Values as their columns hold them in place of what is shown of them. */
+/** Values as stored in their columns, replacing the displayed ones. */
 function withTypes(
   shown: Row,
   columns: readonly MetadataColumn[],
@@ -113,14 +113,13 @@ function withHidden(
 /** Appending blocks the main thread: at most this many rows at a time. */
 const METADATA_PER_APPEND = 512
 
-/** Rows that are held before they are appended. */
+/** Rows collected before they are appended. */
 const HELD_ROWS_MAX = 4_096
 
 const STAGED = 'temp.main.changed_metadata'
 
 /**
- * New metadata of chunks that stay, within a write: it is collected in a temporary table and then written by one
- * statement.
+ * New metadata of existing chunks, within a write: collected in a temporary table and written by one statement.
  */
 export class MetadataUpdate {
   readonly #tables: OpenTables
@@ -153,7 +152,7 @@ export class MetadataUpdate {
     return update
   }
 
-  /** Takes chunks with their new metadata, each once. */
+  /** Adds chunks with their new metadata, each once. */
   async add(chunks: readonly StoredMetadata[]): Promise<void> {
     if (this.#isEmpty) return
     this.#held.push(...chunks)
@@ -201,7 +200,7 @@ export class MetadataUpdate {
   }
 }
 
-// Metadata columns whose types are chosen: in new tables, and in those that have chunks already.
+// Metadata columns whose types are declared, in new tables and in those with chunks.
 
 /**
  * Gives the columns their types; stored values move over, from what `metadata` shows or, where the old type says it

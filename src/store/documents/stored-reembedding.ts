@@ -159,7 +159,7 @@ function nextTable(ids: TableIds): { readonly schema: string; readonly table: st
   }
 }
 
-/** Keys first: the texts of those that are not asked for are not read. */
+/** Keys first, so that other texts are not read. */
 async function missingChunks(
   connection: DuckDBConnection,
   ids: TableIds,

@@ -48,11 +48,11 @@ export interface RowsReplaced {
   readonly removedKeys: readonly bigint[]
 }
 
-/** Thrown within a write to undo it: a stored vector that was to be taken over is gone. */
+/** Thrown within a write to undo it: a stored vector to be reused is gone. */
 export class StaleVectors extends Error {}
 
 /**
- * Chunks that come for chunks that go, with their vectors and terms.
+ * Replaces chunks, with their vectors and terms.
  * @param keys of the new chunks, if they have some already
  * @throws StaleVectors
  */
@@ -76,7 +76,7 @@ export async function replaceChunkRows(
   await appendContexts(tables.connection, tables, keyed)
 }
 
-/** Other metadata for chunks that stay as they are otherwise. */
+/** Changes only the metadata of existing chunks. */
 export async function rewriteChunkRows(
   tables: OpenTables,
   rows: readonly ChunkRow[],
@@ -91,7 +91,7 @@ export async function rewriteChunkRows(
   )
 }
 
-/** Terms made before the index's language changed are made again. */
+/** Recomputes terms made before the index's language changed. */
 function withTermsOf(rows: readonly KeyedRow[], language: Language): readonly KeyedRow[] {
   if (rows.every(({ terms }) => terms.language === language)) return rows
   const analyzer = new Analyzer(language)
@@ -149,7 +149,7 @@ async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Prom
 /** `chunk_key, document_id, chunk_id, chunk_content, metadata`. */
 const FIXED_COLUMNS = 5
 
-/** Stores the vectors of those rows that bring a new one. */
+/** Stores the new vectors of these rows. */
 async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
   const { dimensions } = tables
   const fresh = rows.filter(({ vector }) => vector.kind === 'new')
@@ -228,7 +228,7 @@ const KEYS_IN_LIST_MAX = 2_000
 
 /**
  * Removes chunks with their vectors and terms, within the caller's transaction.
- * @returns how many of the chunks were there
+ * @returns how many of the chunks existed
  */
 export async function removeChunkRows(
   connection: DuckDBConnection,

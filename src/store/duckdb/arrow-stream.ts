@@ -1,4 +1,4 @@
-/** The rows of a result as an Arrow stream, in batches that follow each other as they are read. */
+/** The rows of a result as an Arrow stream, in batches as they are read. */
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -62,7 +62,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
 }
 
-/** The rows of a chunk in parts no larger than a batch: all of its rows may have one long value. */
+/** Splits a chunk's rows into parts no larger than a batch: each row may have a long value. */
 function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
   for (let start = 0; start < data.rowCount; ) {
     let rows = { data, start, count: data.rowCount - start }
@@ -76,7 +76,7 @@ function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
   }
 }
 
-// Rows of JSON's values as an Arrow stream: each column has the type that holds all of its values.
+// Rows of JSON values as an Arrow stream: each column gets a type for all its values.
 
 type Rows = readonly (readonly ResultValue[])[]
 

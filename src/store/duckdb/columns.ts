@@ -1,4 +1,4 @@
-/** Rows in and out of DuckDB as columns: no value is converted by itself. */
+/** Rows in and out of DuckDB as columns, without converting single values. */
 import {
   type DuckDBAppender,
   type DuckDBConnection,
@@ -10,7 +10,7 @@ import {
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
-/** A column of numbers without NULL is copied as it is, one of FLOAT[n] as the numbers of all rows; else value by value. */
+/** A column of numbers without NULL is copied unchanged, one of FLOAT[n] as the numbers of all rows; else value by value. */
 export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array
 
 /** Batches of at most `APPENDED_ROWS_MAX` rows, each as columns: in the order of the table's, the first with one item a row. */
@@ -19,7 +19,7 @@ export type AppendedColumns = Iterable<readonly AppendedColumn[]>
 /** A vector of DuckDB. */
 export const APPENDED_ROWS_MAX = 2048
 
-/** Milliseconds that appending may hold the main thread: what is appended is stored with what comes after it. */
+/** Milliseconds that appending may block the main thread: what is appended is stored together with what follows. */
 const SLICE_MS = 4
 
 /**
@@ -29,13 +29,7 @@ const SLICE_MS = 4
  * @param batches made from the table's number of columns if they depend on it
  */
 export async function appendColumns(
-  {
-    connection,
-    catalog,
-    schema,
-    table,
-    batchesPerFlush = 1,
-  }: {
+  given: {
     readonly connection: DuckDBConnection
     readonly catalog?: 'temp'
     readonly schema: string
@@ -44,6 +38,7 @@ export async function appendColumns(
   },
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
+  const { connection, catalog, schema, table, batchesPerFlush = 1 } = given
   const appender = await connection.createAppender(table, schema, catalog)
   const { columnCount } = appender
   const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))

@@ -2,14 +2,14 @@ import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 
-/** What DuckDB says of a file that was damaged outside of it. */
+/** DuckDB's messages about a file damaged from outside. */
 const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
 /** After a write or checkpoint that failed in between: DuckDB answers nothing of the file any more. */
 const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
 
-/** What our own functions say within a statement; DuckDB puts a prefix before it. */
+/** Messages of our own functions within a statement, which DuckDB prefixes. */
 const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
 /**
@@ -93,15 +93,14 @@ const EXCERPT_CHARS = 70
 
 const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported here'
 
-/** DuckDB makes two statements of it. */
+/** DuckDB turns it into two statements. */
 const PIVOT_WITHOUT_VALUES = 'PIVOT must name its values here: ON column IN (…)'
 
 /** DuckDB advises to change a setting then. */
 const TOO_DEEP = /^Max expression depth limit of (\d+) exceeded/
 
 /**
- * What `json_serialize_sql` answers for a text that it cannot read.
- * `position` counts characters (code points) from 0.
+ * The answer of `json_serialize_sql` for a text it cannot parse. `position` counts characters (code points) from 0.
  */
 export interface ParseFailure {
   readonly error_type: string
@@ -147,7 +146,7 @@ function errorAt(sql: string, position: number, message: string): AppError {
   const [text = ''] = sql.slice(lineStart).split('\n')
   const place = `line ${line}, column ${column}`
   if (mayHoldSecrets(sql)) {
-    // It may be a password that it is near to.
+    // The text near the position may be a password.
     const told = message.replace(/( near )".*/s, '$1this place')
     return new AppError('sql_syntax', `${place}: ${told}`)
   }

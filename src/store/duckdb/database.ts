@@ -43,10 +43,6 @@ export interface DatabaseOptions {
   readonly onFatal?: (error: AppError) => void
 }
 
-interface OpenedDatabase extends DatabaseOptions {
-  readonly exportsDirectory: string
-}
-
 /**
  * The one DuckDB instance over the file. A second one on the same file would diverge silently, and
  * reading the file by other means would drop its lock, so nothing else touches it. Main thread
@@ -62,7 +58,7 @@ export class Database {
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
-  /** From the previous write: its prepared statements are reused. */
+  /** From the previous write, to reuse its prepared statements. */
   #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
   #writeCount = 0
@@ -72,7 +68,10 @@ export class Database {
   #mark: LogMark | null = null
   #checkSpace: (wantedBytes?: number) => void = () => {}
 
-  private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
+  private constructor(
+    instance: DuckDBInstance,
+    options: DatabaseOptions & { readonly exportsDirectory: string },
+  ) {
     this.#instance = instance
     this.#directory = options.directory
     this.#note = options.note
@@ -98,7 +97,7 @@ export class Database {
     } catch (error) {
       if (error instanceof StartError) throw error
       const conflict = lockConflict(error, directory)
-      // Begun and never finished, as on a full disk: the next start would take it for a damaged one.
+      // Begun and never finished, as on a full disk: the next start would consider it damaged.
       if (isNew && conflict === undefined) rmSync(path, { force: true })
       throw conflict ?? unusable(directory, error)
     }
@@ -109,14 +108,13 @@ export class Database {
     return this.#directory === null ? null : join(this.#directory, DATABASE_FILE)
   }
 
-  /** From now on this one is called after each committed write, alone. */
+  /** Sets the only listener, called after each committed write. */
   onWrite(listener: () => void): void {
     this.#onWrite = listener
   }
 
   /**
-   * Takes the folder into use. Until then nothing but the migrations has changed in it, so that a start that is refused
-   * leaves it as it was.
+   * Takes the folder into use. Until then only migrations have changed it, so that a refused start leaves it as it was.
    */
   claim(): void {
     const directory = this.#directory
@@ -129,7 +127,7 @@ export class Database {
     this.#mark.flush(directory)
   }
 
-  /** In the background, before the next write. Where it fails, only a data file that is copied alone goes unnoticed. */
+  /** In the background, before the next write. If it fails, only a data file copied alone goes unnoticed. */
   expectLog(): void {
     if (this.#directory === null) return
     this.#lastWrite = this.#lastWrite.then(() => this.lease(expectLog)).catch(() => {})

@@ -49,18 +49,6 @@ const ROOM_WAIT_MS = 100
 const ROOM_TRIES_MAX = 3
 const COLLECT_MS = 200
 
-export interface EngineOptions {
-  /** How many statements may run at once. */
-  readonly statementsMax: number
-  /** How many more may wait for a place. */
-  readonly waitingMax: number
-  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
-  readonly stuckMs: number
-  readonly onStuck: (stuck: StuckStatement) => void
-  readonly memoryLimits: MemoryLimits
-  readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
-}
-
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
 export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #database: Database
@@ -74,7 +62,20 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
-  constructor(database: Database, options: EngineOptions) {
+  constructor(
+    database: Database,
+    options: {
+      /** How many statements may run at once. */
+      readonly statementsMax: number
+      /** How many more may wait for a place. */
+      readonly waitingMax: number
+      /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
+      readonly stuckMs: number
+      readonly onStuck: (stuck: StuckStatement) => void
+      readonly memoryLimits: MemoryLimits
+      readonly memory: Pick<WatchedMemory, 'rss' | 'ceiling' | 'onFull'>
+    },
+  ) {
     const { statementsMax, waitingMax, stuckMs, onStuck } = options
     this.#database = database
     this.#parser = new SqlParser(database)

@@ -21,16 +21,6 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
-export interface InstanceOptions {
-  /** The folder of the database file; null: in memory. */
-  readonly directory: string | null
-  /** The only place where it may write files. */
-  readonly exportsDirectory: string
-  readonly memoryLimit: string
-  readonly threads: number
-  readonly spillLimit: string
-}
-
 /** How SQL calls it: not as a schema. */
 const DATABASE_NAME = 'eider-data'
 
@@ -58,8 +48,17 @@ const WRONG_OPTIMIZERS = [
  */
 export async function lockedInstance(
   path: string,
-  { exportsDirectory, ...options }: InstanceOptions,
+  given: {
+    /** The folder of the database file; null: in memory. */
+    readonly directory: string | null
+    /** The only place where it may write files. */
+    readonly exportsDirectory: string
+    readonly memoryLimit: string
+    readonly threads: number
+    readonly spillLimit: string
+  },
 ): Promise<DuckDBInstance> {
+  const { exportsDirectory, ...options } = given
   const instance = await DuckDBInstance.create(':memory:', {
     // Compressed vectors make a scan three times slower. It is read at each checkpoint.
     force_compression: 'uncompressed',
@@ -68,7 +67,7 @@ export async function lockedInstance(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // Without a folder nothing is spilled.
+    // Without a folder nothing is spilled to disk.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
   })
@@ -119,13 +118,11 @@ export async function connectTo(
 }
 
 /** Where DuckDB may write what an answer is read from. */
-export function exportsDirectoryOf({
-  directory,
-  note,
-}: {
+export function exportsDirectoryOf(given: {
   readonly directory: string | null
   readonly note: LockNote
 }): string {
+  const { directory, note } = given
   return directory === null
     ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
     : join(directory, 'exports')
@@ -170,7 +167,7 @@ async function controlOf(connection: DuckDBConnection): Promise<Control> {
   return control
 }
 
-// Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.
+// Names the process that has the data folder open, for people. DuckDB's own lock is what counts.
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096

@@ -30,19 +30,20 @@ export interface OpenStatementsOptions {
   readonly onStuck: (stuck: StuckStatement) => void
 }
 
-interface Abandoned {
-  /** Milliseconds since 1970. */
-  readonly since: number
-  readonly timer: ReturnType<typeof setTimeout>
-}
-
 /** The statements that are open, and those whose callers no longer wait. */
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
   /** `end` no longer waits for them. */
   readonly #stuck = new WeakSet<OpenStatement>()
-  readonly #abandoned = new Map<OpenStatement, Abandoned>()
+  readonly #abandoned = new Map<
+    OpenStatement,
+    {
+      /** Milliseconds since 1970. */
+      readonly since: number
+      readonly timer: ReturnType<typeof setTimeout>
+    }
+  >()
   /** Told when a statement is gone. */
   readonly #watchers = new Set<() => void>()
 

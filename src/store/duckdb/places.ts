@@ -74,7 +74,7 @@ export class Places {
     return place
   }
 
-  /** Gives a place to one that has none. */
+  /** Assigns a place to a query without one. */
   take(place: Place, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
     // Waiting statements have entered every slot that suits them, so this overtakes no one.

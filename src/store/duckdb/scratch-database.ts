@@ -1,5 +1,5 @@
 /** A separate DuckDB in memory, for statements that never touch stored data: no files, no network, a little memory. */
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBInstance, StatementType } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { exactConverterOf } from '../../core/domain/shown-values.ts'
 import { AppError, errorText } from '../../core/errors.ts'
@@ -14,6 +14,7 @@ export class ScratchDatabase {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #turns = new SerialQueue()
+  #isClosed = false
 
   private constructor(instance: DuckDBInstance, connection: DuckDBConnection) {
     this.#instance = instance
@@ -30,9 +31,22 @@ export class ScratchDatabase {
     return new ScratchDatabase(instance, connection)
   }
 
-  /** @param rows by the names of the table's columns */
-  async fill(table: string, rows: readonly object[]): Promise<void> {
-    if (rows.length === 0) return
+  /** Replaces what these tables hold, at once. @param tables rows by the names of the table's columns */
+  fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void> {
+    return this.#turns.run(async () => {
+      await this.#connection.run('BEGIN')
+      try {
+        for (const [table, rows] of Object.entries(tables)) await this.#replace(table, rows)
+        await this.#connection.run('COMMIT')
+      } catch (error) {
+        await this.#connection.run('ROLLBACK')
+        throw error
+      }
+    })
+  }
+
+  async #replace(table: string, rows: readonly object[]): Promise<void> {
+    await this.#connection.run(`DELETE FROM ${table}`)
     const described = await this.#connection.runAndReadAll(`SELECT * FROM ${table} LIMIT 0`)
     const types = described.columnTypes()
     const fields = described.columnNames().map((name, index) => [name, String(types[index])])
@@ -48,6 +62,7 @@ export class ScratchDatabase {
 
   async #read(sql: string, caller: AbortSignal) {
     caller.throwIfAborted()
+    if (this.#isClosed) throw new AppError('too_busy', 'The catalog was closed; try again')
     const deadline = startDeadline({
       timeoutMs: READ_MS,
       signals: [caller],
@@ -58,6 +73,13 @@ export class ScratchDatabase {
     try {
       const extracted = await this.#connection.extractStatements(sql)
       if (extracted.count !== 1) throw new AppError('sql_not_supported', 'One statement at a time')
+      const prepared = await extracted.prepare(0)
+      const { statementType } = prepared
+      // Its memory counts against the limit until then.
+      prepared.destroySync()
+      if (statementType !== StatementType.SELECT) {
+        throw new AppError('sql_not_supported', 'The catalog can only be read')
+      }
       const reader = await this.#connection.runAndReadUntil(sql, ROWS_MAX)
       const types = reader.columnTypes()
       const converters = types.map(exactConverterOf)
@@ -83,6 +105,8 @@ export class ScratchDatabase {
   /** After the statements that wait for it. */
   close(): void {
     void this.#turns.run(async () => {
+      if (this.#isClosed) return
+      this.#isClosed = true
       this.#connection.closeSync()
       this.#instance.closeSync()
     })

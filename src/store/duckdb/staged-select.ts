@@ -110,8 +110,8 @@ export interface FileNote {
 /** Rows with vectors: a group of them is held in memory as a whole while it is written or read. */
 const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 
-/** A file that DuckDB writes and an answer is read from. */
-export interface ExportFile {
+/** @param directory created if missing */
+export function newExportFile(directory: string): {
   /** Writes the rows of a SELECT into the file. */
   statementOf(select: BoundSql, note?: FileNote): BoundSql
   /**
@@ -120,10 +120,7 @@ export interface ExportFile {
    */
   read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
   remove(): void
-}
-
-/** @param directory created if missing */
-export function newExportFile(directory: string): ExportFile {
+} {
   makeDirectory(directory)
   const path = join(directory, `${crypto.randomUUID()}.parquet`)
   const remove = () => rmSync(path, { force: true })

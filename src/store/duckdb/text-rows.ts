@@ -1,8 +1,14 @@
-/** The rows of a result as CSV or NDJSON, byte for byte as `sqlFormat` writes their values. */
-import type { DuckDBDataChunk, DuckDBType, DuckDBVector } from '@duckdb/node-api'
+/** The rows of a result as CSV or NDJSON, byte for byte as `sqlFormat` writes their values, or as PostgreSQL's COPY has them. */
+import {
+  type DuckDBDataChunk,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBVector,
+} from '@duckdb/node-api'
 import { csvCell, csvRow } from '../../core/domain/csv.ts'
 import { numberFields } from '../../core/domain/shown-values.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { postgresMoment } from '../../core/time.ts'
 import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'
 import {
   type CellColumn,
@@ -31,24 +37,23 @@ interface LineFormat extends CellFormat {
   readonly end: string
 }
 
-export type TextEncoding = 'csv' | 'ndjson'
-
-interface TextRows {
-  readonly names: readonly string[]
-  readonly types: readonly DuckDBType[]
-  readonly isExact: boolean
-}
+export type TextEncoding = 'copy' | 'csv' | 'ndjson'
 
 /** Pieces of one body; a failure replaces its end. */
 export async function* textPieces(
   encoding: TextEncoding,
-  { names, types, isExact }: TextRows,
+  given: {
+    readonly names: readonly string[]
+    readonly types: readonly DuckDBType[]
+    readonly isExact: boolean
+  },
   {
     source,
     first,
   }: { readonly source: Pick<ChunkSource, 'next'>; readonly first: DuckDBDataChunk | null },
 ): AsyncGenerator<Uint8Array, void, void> {
-  const lines = encoding === 'csv' ? csvFormat(names) : ndjsonFormat(names)
+  const { names, types, isExact } = given
+  const lines = FORMATS[encoding](names)
   const format = { ...lines, isExact }
   const writer = new LineWriter(types, format)
   let slice = new TimeSlice(SLICE_MS)
@@ -190,6 +195,47 @@ function ndjsonFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   }
 }
 
+/** The text format of PostgreSQL's COPY (its manual, "COPY"). */
+function copyFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
+  return {
+    head: '',
+    before: names.map((_, index) => (index === 0 ? '' : '\t')),
+    end: '\n',
+    nullText: '\\N',
+    quote: '',
+    isPostgres: true,
+    text: writeCopyText,
+    other: (value, type) => (typeof value === 'string' ? copyText(value, type) : String(value)),
+  }
+}
+
+/** Far moments, and numbers that are texts: no sign in them needs an escape. */
+function copyText(text: string, { typeId }: DuckDBType): string {
+  if (typeId === DuckDBTypeId.TIMESTAMP_TZ) return postgresMoment(text, '+00')
+  const isMoment = typeId === DuckDBTypeId.TIMESTAMP || typeId === DuckDBTypeId.DATE
+  return isMoment ? postgresMoment(text) : text
+}
+
+/** What a byte becomes that would end a cell or a line: the letter after a backslash. */
+const COPY_ESCAPES: ReadonlyMap<number, number> = new Map(
+  ['\\\\', '\tt', '\nn', '\rr'].map(([sign = '', letter = '']) => {
+    return [sign.charCodeAt(0), letter.charCodeAt(0)]
+  }),
+)
+
+function writeCopyText(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void {
+  out.reserve(count * 2)
+  const { bytes } = out
+  let to = out.length
+  for (let at = offset; at < offset + count; at += 1) {
+    const byte = from[at] ?? 0
+    const letter = byte > 13 && byte !== BACKSLASH ? undefined : COPY_ESCAPES.get(byte)
+    if (letter !== undefined) bytes[to++] = BACKSLASH
+    bytes[to++] = letter ?? byte
+  }
+  out.length = to
+}
+
 const BACKSLASH = 92
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -209,3 +255,7 @@ function writeJsonText(from: Uint8Array, offset: number, count: number, out: Byt
   out.appendPart(from, offset, count)
   out.bytes[out.length++] = QUOTE
 }
+
+const FORMATS: Readonly<
+  Record<TextEncoding, (names: readonly string[]) => Omit<LineFormat, 'isExact'>>
+> = { copy: copyFormat, csv: csvFormat, ndjson: ndjsonFormat }

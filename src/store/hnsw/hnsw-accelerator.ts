@@ -173,7 +173,7 @@ class HnswAccelerator implements Accelerator {
     const { m, ef_construction: efConstruction, ef_search: efSearch } = chosen
     const parameters = { m, efConstruction, efSearch }
     const graph = new HnswIndex({ database, dimensions, parameters })
-    // From here on it hears of all changes; what it reads afterwards holds those before.
+    // From here on it is notified of all changes; what it reads afterwards includes the earlier ones.
     this.#graph = graph
     await graph.load(this.#batches(), vectors.revision)
     this.#recall = await this.#measured(graph)

@@ -27,13 +27,11 @@ export class HnswDatabase {
    * @param options the file of the `vss` extension, and the memory of the tables, as `512MB`; the graphs need extra memory
    * @throws DuckDB's error when it refuses the file
    */
-  static async open({
-    extensionPath,
-    memoryLimit,
-  }: {
+  static async open(given: {
     readonly extensionPath: string
     readonly memoryLimit: string
   }): Promise<HnswDatabase> {
+    const { extensionPath, memoryLimit } = given
     const instance = await DuckDBInstance.create(':memory:', {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',

@@ -1,5 +1,7 @@
 /** What reads and writes documents, over copies that are up to date. */
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
+import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
+import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { StoredVectors } from '../documents/stored-vectors.ts'
@@ -9,8 +11,70 @@ import { StoredKnowledgeBaseFiles } from '../tables/knowledge-base-files.ts'
 import { StoredSizes } from '../upkeep/stored-sizes.ts'
 import type { WorkingCopies } from './working-copies.ts'
 
-/** The others write, which brings the copy up to date by itself. */
-const FRESH_CHUNKS = ['storedTexts', 'nextChunkKey', 'chunkCount', 'contextsOf', 'cutCounts']
+type Touch = (first: unknown) => TouchedRows
+
+/**
+ * What a method needs of the rows of its knowledge base. `everything`: it cannot do without a copy of all. `counts` and the
+ * like: what PostgreSQL counts.
+ */
+type Needs = 'nothing' | 'everything' | 'counts' | 'documents' | 'chunks' | Touch
+
+const NO_ROWS: TouchedRows = { ids: [], keys: [] }
+// Its methods are called with an id.
+const idOf: Touch = (id) => ({ ...NO_ROWS, ids: [id as string] })
+// With ids.
+const idsOf: Touch = (ids) => ({ ...NO_ROWS, ids: ids as readonly string[] })
+// With keys.
+const keysOf: Touch = (keys) => ({ ...NO_ROWS, keys: keys as readonly bigint[] })
+const documentsOf: Touch = (documents) => {
+  // As `DocumentStore` says.
+  const all = documents as readonly EmbeddedDocument[]
+  return { ...NO_ROWS, ids: all.map(({ document }) => document.id.toWellFormed()) }
+}
+const changesOf: Touch = (changes) => {
+  // As `ChunkStore` says.
+  const all = changes as readonly Partial<ChunkChange & DocumentChange>[]
+  const ids = all.flatMap(({ documentId = null }) => documentId?.toWellFormed() ?? [])
+  return { ids, keys: all.flatMap(({ chunkKey = null }) => chunkKey ?? []) }
+}
+
+const CHUNK_NEEDS: Readonly<Record<string, Needs>> = {
+  storedTexts: idsOf,
+  nextChunkKey: 'nothing',
+  chunkCount: 'chunks',
+  contextsOf: keysOf,
+  cutCounts: 'nothing',
+  replaceDocuments: documentsOf,
+  removeDocuments: idsOf,
+  removeChunks: keysOf,
+  changeChunks: changesOf,
+  changeDocuments: changesOf,
+}
+
+const DOCUMENT_NEEDS: Readonly<Record<string, Needs>> = {
+  count: 'documents',
+  counts: 'counts',
+  chunkCount: 'chunks',
+  page: 'everything',
+  chunkPage: 'everything',
+  find: idsOf,
+  chunksOf: idOf,
+  cutChunks: idsOf,
+  chunks: keysOf,
+  vectorsOf: keysOf,
+}
+
+const FILE_NEEDS: Readonly<Record<string, Needs>> = { export: 'everything', import: 'everything' }
+
+/** They bring the copy up to date by themselves. */
+const WRITES: ReadonlySet<string> = new Set([
+  'replaceDocuments',
+  'removeDocuments',
+  'removeChunks',
+  'changeChunks',
+  'changeDocuments',
+  'import',
+])
 
 export function documentStores(parts: {
   readonly database: Database
@@ -19,46 +83,47 @@ export function documentStores(parts: {
   readonly copies: WorkingCopies
 }) {
   const { database, chunks, copies } = parts
-  const fresh = copies.fresh.bind(copies)
   return {
-    chunks: freshened(chunks, fresh, FRESH_CHUNKS),
+    chunks: freshened(chunks, copies, CHUNK_NEEDS),
     sizes: new StoredSizes(database),
-    documents: freshened(new ListedDocuments(database), fresh),
+    documents: freshened(new ListedDocuments(database), copies, DOCUMENT_NEEDS),
     vectors: new StoredVectors(database),
-    transfers: freshened(new StoredKnowledgeBaseFiles(parts), fresh, ['export']),
+    transfers: freshened(new StoredKnowledgeBaseFiles(parts), copies, FILE_NEEDS),
   }
 }
 
-/** A read of a knowledge base after its copy is up to date. */
-type Reader = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
+type Method = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
 
 /**
- * The same object, whose methods first bring the knowledge base, which is what they are called with, up to what its
- * database holds.
- * @param names of the methods; unset: all of its class
+ * The same object, whose methods have what they need of the knowledge base, which is what they are called with, as its
+ * database holds it.
  */
 function freshened<T extends object>(
   target: T,
-  fresh: (kb: KnowledgeBase) => Promise<KnowledgeBase>,
-  names: readonly string[] = methodNames(target),
+  copies: WorkingCopies,
+  needs: Readonly<Record<string, Needs>>,
 ): T {
-  const readers = new Map<string | symbol, Reader>()
-  for (const name of names) {
+  const methods = new Map<string | symbol, Method>()
+  for (const [name, need] of Object.entries(needs)) {
     const method: unknown = Reflect.get(target, name)
     if (typeof method !== 'function') throw new Error(`${name} is not a method`)
-    readers.set(name, async (kb, ...others) => method.call(target, await fresh(kb), ...others))
+    methods.set(name, async (kb, ...others) => {
+      const work = (now: KnowledgeBase): unknown => method.call(target, now, ...others)
+      if (copies.isCopied(kb)) return work(WRITES.has(name) ? kb : await copies.fresh(kb))
+      if (need === 'everything') throw withoutCopy(kb)
+      if (need === 'counts') return copies.countsOf(kb)
+      if (need === 'documents' || need === 'chunks') return (await copies.countsOf(kb))[need]
+      return copies.withRows(kb, need === 'nothing' ? NO_ROWS : need(others[0]), async (now) =>
+        work(now),
+      )
+    })
   }
   return new Proxy(target, {
     get(_, name) {
-      const reader = readers.get(name)
-      if (reader !== undefined) return reader
+      const own = methods.get(name)
+      if (own !== undefined) return own
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-}
-
-function methodNames(target: object): readonly string[] {
-  const names = Object.getOwnPropertyNames(Object.getPrototypeOf(target))
-  return names.filter((name) => name !== 'constructor')
 }

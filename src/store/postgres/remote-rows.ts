@@ -2,7 +2,8 @@
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
-import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
+import type { RunRemote, StoragePlace, TouchedRows } from '../../core/domain/ports/storage-ports.ts'
 import type { ChunkRow, Incoming } from '../documents/chunk-rows.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
 import type { RemoteChange } from '../documents/remote-writes.ts'
@@ -113,6 +114,25 @@ export interface KeyedRows {
   readonly rows: readonly ChunkRow[]
 }
 
+export const ROW_COLUMNS = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
+  vector, terms, frequencies, term_count, language`
+
+/** These rows, as far as they are there. */
+export async function touchedRows(
+  run: RunRemote,
+  place: StoragePlace,
+  { ids, keys }: TouchedRows,
+  { columns }: Pick<RemoteState, 'columns'>,
+): Promise<KeyedRows> {
+  const found = await run(
+    `SELECT ${ROW_COLUMNS} FROM ${remoteTables(place).chunks}
+      WHERE chunk_key = ANY($1::bigint[])
+        OR document_id IN (SELECT json_array_elements_text($2::json)) ORDER BY chunk_key`,
+    [`{${keys.join(',')}}`, JSON.stringify(ids)],
+  )
+  return keyedRows(found, columns)
+}
+
 /** The rows that were written since a revision, in the order of their keys. */
 export async function* rowsSince(
   run: RunRemote,
@@ -120,20 +140,27 @@ export async function* rowsSince(
   { revision, columns }: Pick<RemoteState, 'revision' | 'columns'>,
 ): AsyncGenerator<KeyedRows, void, void> {
   const { chunks } = remoteTables(place)
-  const types = new Map(columns.map(({ name, type }) => [nameKey(name), type]))
   for (let last = 0n; ; ) {
     const found = await run(
-      `SELECT chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
-          vector, terms, frequencies, term_count, language
-        FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
+      `SELECT ${ROW_COLUMNS} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
         ORDER BY chunk_key LIMIT ${ROWS_PER_STATEMENT}`,
       [revision, last],
     )
     if (found.length === 0) return
-    const keys = found.map(([key]) => BigInt(key ?? 0))
-    yield { keys, rows: found.map((row) => chunkRowOf(row, types)) }
-    last = keys.at(-1) ?? last
+    const batch = keyedRows(found, columns)
+    yield batch
+    last = batch.keys.at(-1) ?? last
   }
+}
+
+/** @param found rows of `ROW_COLUMNS` */
+export function keyedRows(
+  found: Awaited<ReturnType<RunRemote>>,
+  columns: RemoteState['columns'],
+): KeyedRows {
+  const types = new Map(columns.map(({ name, type }) => [nameKey(name), type]))
+  const keys = found.map(([key]) => BigInt(key ?? 0))
+  return { keys, rows: found.map((row) => chunkRowOf(row, types)) }
 }
 
 function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, string>): ChunkRow {
@@ -161,7 +188,7 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
 }
 
 /** `[1,2]` and `{1,2}` */
-function numbersOf(list: string | null | undefined): readonly string[] {
+export function numbersOf(list: string | null | undefined): readonly string[] {
   const inner = (list ?? '').slice(1, -1)
   return inner === '' ? [] : inner.split(',')
 }
@@ -205,4 +232,10 @@ export async function allKeys(run: RunRemote, place: StoragePlace): Promise<read
 
 function keysOf(rows: Awaited<ReturnType<RunRemote>>): readonly bigint[] {
   return rows.map(([key]) => BigInt(key ?? 0))
+}
+
+export async function remoteCounts(run: RunRemote, place: StoragePlace): Promise<ContentCounts> {
+  const { chunks } = remoteTables(place)
+  const [row] = await run(`SELECT count(DISTINCT document_id), count(*) FROM ${chunks}`)
+  return { documents: Number(row?.[0]), chunks: Number(row?.[1]) }
 }

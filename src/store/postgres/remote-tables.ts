@@ -1,26 +1,24 @@
 /** The tables of a knowledge base in PostgreSQL: made, checked, described and removed. */
 import { quote } from '../../core/domain/identifier.ts'
-import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
 /** Of the tables. A greater one was made by a later Eider. */
 const FORMAT = 1
 const SCHEMA = 'eider'
-const BASES = `${SCHEMA}.knowledge_bases`
+export const BASES = `${SCHEMA}.knowledge_bases`
 const PGVECTOR_MIN = '0.8.0'
 /** PostgreSQL cuts longer names. */
 const TABLE_CHARS_MAX = 50
 
-export interface RemoteTables {
+export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   readonly chunks: string
   /** `term, chunk_count`: how many chunks have a term. */
   readonly terms: string
   /** `chunk_key, revision`: what the last writes have removed. */
   readonly removed: string
-}
-
-export function remoteTables({ table }: Pick<StoragePlace, 'table'>): RemoteTables {
+} {
   const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
   return { chunks: named(''), terms: named(':terms'), removed: named(':removed') }
 }
@@ -37,12 +35,14 @@ export interface RemoteState {
   readonly definition: string
 }
 
-/** The first statement of each transaction. @throws AppError `invalid_database` without pgvector, or with an old one */
-export async function enter(run: RunRemote, place: StoragePlace): Promise<void> {
-  const find = `SELECT e.extversion, n.nspname, set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true)
-    FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
-    WHERE e.extname = 'vector'`
-  const [found] = await run(find)
+/** The first statement of each transaction: its names are those of PostgreSQL and of pgvector, wherever that is. */
+export const OPENING = `SELECT e.extversion, set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true)
+  FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+  WHERE e.extname = 'vector';`
+
+/** @throws AppError `invalid_database` without pgvector, or with an old one */
+export async function requireExtension(run: RunRemote, place: StoragePlace): Promise<void> {
+  const [found] = await run(OPENING)
   if (found === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
   const [version = ''] = found
   if (isOlder(version ?? '', PGVECTOR_MIN)) {
@@ -69,7 +69,7 @@ export async function createRemoteTables(
   { definition, dimensions }: Pick<RemoteState, 'definition' | 'dimensions'>,
 ): Promise<void> {
   await addExtension(run, place)
-  await enter(run, place)
+  await requireExtension(run, place)
   const { table } = place
   if (table.length > TABLE_CHARS_MAX) {
     throw refused(place, `a storage table has at most ${TABLE_CHARS_MAX} characters`)
@@ -221,4 +221,16 @@ export function remoteFailure(error: unknown, { source }: StoragePlace): unknown
   if (known === undefined) return error
   const [kind, text] = known
   return new AppError(kind, `Database ${source.name}: ${text(String(message))}`, { cause: error })
+}
+
+/** A copy of this many chunks takes minutes and some gigabytes on disk. */
+const COPIED_CHUNKS_MAX = 500_000
+/** @throws AppError `sql_too_costly` for one that is not copied */
+export function requireSmall(
+  { name }: Pick<KnowledgeBase, 'name'>,
+  { chunkCount }: RemoteState,
+): void {
+  if (chunkCount <= COPIED_CHUNKS_MAX) return
+  const what = `${name} has ${chunkCount} chunks in PostgreSQL, and at most ${COPIED_CHUNKS_MAX} are copied`
+  throw new AppError('sql_too_costly', `${what}: attach it with "copy": false`)
 }

@@ -4,64 +4,62 @@
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import { chunkTables } from '../../core/domain/chunk.ts'
+import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type {
   KnowledgeBaseStorages,
+  RemoteBegin,
   RemoteDatabases,
-  RemoteMode,
   RunRemote,
   StoragePlace,
+  TouchedRows,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
 import type { ComputedWrite, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
+import { removeChunkRows } from '../documents/write-chunk-rows.ts'
 import {
-  type OpenTables,
-  removeChunkRows,
-  replaceChunkRows,
-  rewriteChunkRows,
-  vectorsOfRows,
-} from '../documents/write-chunk-rows.ts'
-import { runWithKeys } from '../duckdb/typed-values.ts'
+  type Copy,
+  type CopyKind,
+  copiedRows,
+  type Gone,
+  isOverfull,
+  isRecent,
+  keysOfTouched,
+  keysWithout,
+  NO_ROWS,
+  newCopy,
+  noteRevision,
+  POLL_MS,
+  shapeOf,
+} from './copied-rows.ts'
 import {
   allKeys,
   incomingOf,
   type KeyedRows,
+  remoteCounts,
   removedSince,
   rowsSince,
   sendChange,
+  touchedRows,
 } from './remote-rows.ts'
+import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
 import {
   createRemoteTables,
   dropRemoteTables,
-  enter,
+  OPENING,
   type RemoteState,
   remoteFailure,
   remoteState,
+  requireExtension,
+  requireSmall,
 } from './remote-tables.ts'
 
-/** A copy of this many chunks takes minutes and some gigabytes on disk. */
-const COPIED_CHUNKS_MAX = 500_000
 /** Other writers that may be faster, one after the other. */
 const ATTEMPTS_MAX = 20
-/** Other servers' writes arrive within this time, even without requests. */
-const POLL_MS = 1000
-
-interface Copy {
-  readonly isOwner: boolean
-  /** Of the rows when they were last copied. */
-  revision: number
-  /** Writes from here, one after the other. */
-  readonly writes: SerialQueue
-  refreshing: Promise<void> | null
-  /** Begins when that is over, for those who came while it was reading. */
-  following: Promise<void> | null
-}
-
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
   readonly #copies = new Map<number, Copy>()
@@ -79,11 +77,12 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const stored = await parts.database.write(async (connection) => {
       await connection.run(`DELETE FROM eider.storages
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
-      const sql = 'SELECT knowledge_base_id, is_owner, revision FROM eider.storages'
+      const sql = 'SELECT knowledge_base_id, is_owner, is_copied, revision FROM eider.storages'
       return (await connection.runAndReadAll(sql)).getRows()
     })
-    for (const [id, isOwner, revision] of stored) {
-      copies.#copies.set(Number(id), newCopy(isOwner === true, Number(revision)))
+    for (const [id, isOwner, isCopied, revision] of stored) {
+      const kind = { isOwner: isOwner === true, isCopied: isCopied === true }
+      copies.#copies.set(Number(id), newCopy(kind, Number(revision)))
     }
     return copies
   }
@@ -114,18 +113,23 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return this.#copies.has(id)
   }
 
+  isCopied({ id }: Pick<KnowledgeBase, 'id'>): boolean {
+    return this.#copies.get(id)?.isCopied ?? true
+  }
+
   revisionOf({ id }: Pick<KnowledgeBase, 'id'>): number {
     return this.#copies.get(id)?.revision ?? 0
   }
 
   /** Within the transaction that creates a knowledge base. */
-  async note(connection: DuckDBConnection, id: number, isOwner: boolean): Promise<void> {
-    await connection.run('INSERT INTO eider.storages VALUES ($1, $2, true, 0)', [id, isOwner])
+  async note(connection: DuckDBConnection, id: number, kind: CopyKind): Promise<void> {
+    const values = [id, kind.isOwner, kind.isCopied]
+    await connection.run('INSERT INTO eider.storages VALUES ($1, $2, $3, 0)', values)
   }
 
   /** After its commit. */
-  noted(id: number, isOwner: boolean): void {
-    this.#copies.set(id, newCopy(isOwner, 0))
+  noted(id: number, kind: CopyKind): void {
+    this.#copies.set(id, newCopy(kind, 0))
   }
 
   async create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void> {
@@ -136,7 +140,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   definitionOf(place: StoragePlace): Promise<string> {
     return this.#transaction(place, 'read', async (run) => {
-      await enter(run, place)
+      await requireExtension(run, place)
       return (await remoteState(run, place)).definition
     })
   }
@@ -153,8 +157,51 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
     const copy = this.#copies.get(kb.id)
     if (copy === undefined) return kb
+    if (isRecent(copy)) return this.#current(kb)
     await this.#refreshed(kb, copy)
     return this.#current(kb)
+  }
+
+  async withRows<T>(
+    kb: KnowledgeBase,
+    rows: TouchedRows,
+    work: (kb: KnowledgeBase) => Promise<T>,
+  ): Promise<T> {
+    const copy = this.#copies.get(kb.id)
+    if (copy === undefined) return work(kb)
+    copy.userCount += 1
+    try {
+      const isHere = rows.areFound === true && (await this.#copyFound(kb, copy, rows))
+      if (isHere) return await work(this.#current(kb))
+      copy.touched.add(rows)
+      return await work(await this.fresh(kb))
+    } finally {
+      copy.userCount -= 1
+      copy.touched.delete(rows)
+    }
+  }
+
+  async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
+    if (this.isCopied(kb)) return
+    const place = this.#placeOf(kb)
+    await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
+  }
+
+  /** Of one without a copy, as its database counts them. */
+  countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
+    const place = this.#placeOf(kb)
+    return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
+  }
+
+  /** For statements of a search, each in a transaction of its own. */
+  remoteOf(kb: KnowledgeBase): RemotePlace | null {
+    if (this.isCopied(kb)) return null
+    const place = this.#placeOf(kb)
+    const copy = this.#copies.get(kb.id)
+    const run: RunRemote = (sql, values) => {
+      return this.#transaction(place, 'read', (own) => own(sql, values))
+    }
+    return { place, run, found: (rows) => copy?.found.add(rows, copy.state) }
   }
 
   async store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T> {
@@ -169,11 +216,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
         const place = this.#placeOf(kb)
         const isStored =
           isNothing ||
-          (await this.#transaction(place, 'write', async (run) => {
-            await enter(run, place)
-            return sendChange(run, place, change)
-          }))
+          (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
+        // What was written may have brought other columns.
+        copy.refreshedMs = Number.NEGATIVE_INFINITY
         await this.#here().writeMarks(marks)
         return result
       }
@@ -212,11 +258,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async #refresh(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'read', async (run) => {
-      await enter(run, place)
       const state = await remoteState(run, place)
+      if (!copy.isCopied) return this.#refreshTouched(kb, copy, { run, place, state })
       if (state.revision === copy.revision) return
-      if (state.chunkCount > COPIED_CHUNKS_MAX) throw tooLarge(kb, state)
-      // A server restored from a backup is behind its copies: all rows are copied again.
+      requireSmall(kb, state)
+      // A server that was restored from a backup is behind its copies: all rows come again.
       const isBehind = state.revision < copy.revision
       if (isBehind) await this.#emptied(kb)
       const from = isBehind ? 0 : copy.revision
@@ -228,6 +274,48 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       })
       copy.revision = state.revision
     })
+  }
+
+  /** What a search has brought along. @returns false where that is not all of it any more */
+  async #copyFound(kb: KnowledgeBase, copied: Copy, { keys }: TouchedRows) {
+    const { state, found } = copied
+    const batch = found.of(keys)
+    if (batch === null || state === null) return false
+    copied.rowCount += keys.length
+    await this.#here().copyHere(kb, incomingOf(state), (tables) => {
+      return copiedRows(tables, batch, [], state.nextChunkKey)
+    })
+    return true
+  }
+
+  /** The rows that what runs now needs. */
+  async #refreshTouched(
+    kb: KnowledgeBase,
+    copy: Copy,
+    { run, place, state }: { run: RunRemote; place: StoragePlace; state: RemoteState },
+  ): Promise<void> {
+    const touched = {
+      ids: [...copy.touched].flatMap(({ ids }) => ids),
+      keys: [...copy.touched].flatMap(({ keys }) => keys),
+    }
+    const isNothing = touched.ids.length + touched.keys.length === 0
+    if (copy.state === null || isOverfull(copy)) {
+      await this.#emptied(kb)
+      copy.rowCount = 0
+    }
+    if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
+      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
+      copy.rowCount += batch.keys.length
+      await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
+        const came = new Set(batch.keys)
+        const there = isNothing ? [] : await keysOfTouched(tables, touched)
+        const gone = there.filter((key) => !came.has(key))
+        return copiedRows(tables, batch, gone, state.nextChunkKey)
+      })
+    }
+    copy.state = state
+    copy.revision = state.revision
+    copy.refreshedMs = performance.now()
   }
 
   async #emptied(kb: KnowledgeBase): Promise<void> {
@@ -252,7 +340,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       })
     }
     let removed = gone
-    let waiting: KeyedRows = { keys: [], rows: [] }
+    let waiting = NO_ROWS
     for await (const batch of batches) {
       if (waiting.keys.length > 0) {
         await apply(waiting, false, removed)
@@ -265,7 +353,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   async #transaction<T>(
     place: StoragePlace,
-    mode: RemoteMode,
+    mode: RemoteBegin['mode'],
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
     const { source } = place
@@ -274,7 +362,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       throw new AppError('invalid_database', `Database ${source.name} is read-only here: ${how}`)
     }
     if (this.#databases === null) throw new Error('the other databases are not connected')
-    return this.#databases.transaction(source, mode, this.#closing.signal, async (run) => {
+    const begin = { mode, opening: OPENING + (mode === 'read' ? SEARCH_SETTINGS : '') }
+    return this.#databases.transaction(source, begin, this.#closing.signal, async (run) => {
       try {
         return await work(run)
       } catch (error) {
@@ -297,76 +386,4 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (this.#chunks === null) throw new Error('the copies have no place')
     return this.#chunks
   }
-}
-
-function newCopy(isOwner: boolean, revision: number): Copy {
-  return { isOwner, revision, writes: new SerialQueue(), refreshing: null, following: null }
-}
-
-/** Keys of chunks that are gone; or, where too much has happened, all that are not. */
-type Gone = readonly bigint[] | { readonly allBut: ReadonlySet<bigint> }
-
-async function copiedRows(
-  tables: OpenTables,
-  { keys, rows }: KeyedRows,
-  gone: Gone,
-  nextChunkKey: number,
-) {
-  const removedKeys = 'allBut' in gone ? await keysWithout(tables, gone.allBut) : gone
-  const there = await keysAmong(tables, keys)
-  const at = (isThere: boolean) =>
-    keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
-  const pick = <T>(from: readonly T[], places: readonly number[]) =>
-    places.flatMap((one) => from[one] ?? [])
-  const [known, fresh] = [at(true), at(false)]
-  const freshRows = pick(rows, fresh)
-  const freshKeys = pick(keys, fresh)
-  await replaceChunkRows(tables, freshRows, removedKeys, freshKeys)
-  // A text never changes under its key.
-  await rewriteChunkRows(tables, pick(rows, known), pick(keys, known))
-  const { vectors } = vectorsOfRows(freshRows, 0, tables.dimensions ?? 0) ?? {}
-  const changes = {
-    removedKeys: BigInt64Array.from(removedKeys),
-    rewrittenKeys: BigInt64Array.from(pick(keys, known)),
-    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(freshKeys), vectors }),
-  }
-  const postingCount = freshRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
-  const copied = { rowCount: rows.length, postingCount, nextChunkKey, changes }
-  return { result: null, newRows: [], removedKeys, copied }
-}
-
-/** The keys whose chunks are here. */
-async function keysAmong(
-  tables: OpenTables,
-  keys: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  if (keys.length === 0) return new Set()
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
-  const rows = await (await runWithKeys(tables.connection, sql, { keys })).getRows()
-  return new Set(rows.map(([key]) => BigInt(String(key))))
-}
-
-async function keysWithout(
-  tables: OpenTables,
-  kept: ReadonlySet<bigint>,
-): Promise<readonly bigint[]> {
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}`
-  const rows = (await tables.connection.runAndReadAll(sql)).getRows()
-  return rows.map(([key]) => BigInt(String(key))).filter((key) => !kept.has(key))
-}
-
-async function noteRevision(
-  { connection }: OpenTables,
-  { id }: KnowledgeBase,
-  revision: number,
-): Promise<void> {
-  await connection.run('UPDATE eider.storages SET revision = $2 WHERE knowledge_base_id = $1', [
-    id,
-    revision,
-  ])
-}
-
-function tooLarge({ name }: KnowledgeBase, { chunkCount }: RemoteState): AppError {
-  const what = `${name} has ${chunkCount} chunks in PostgreSQL, and at most ${COPIED_CHUNKS_MAX} are copied`
-  return new AppError('sql_too_costly', `${what}: divide it into several knowledge bases`)
 }

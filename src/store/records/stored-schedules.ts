@@ -33,7 +33,7 @@ interface Entry {
   readonly state: StateRow
 }
 
-/** Schedules in the database, and all of them in memory. Those of a project that is gone are gone. */
+/** Schedules in the database, all kept in memory, too. They are deleted with their project. */
 export class StoredSchedules implements ScheduleStore {
   readonly #parts: StoreParts
   readonly #limits: ScheduleLimits

@@ -44,12 +44,10 @@ interface NewFileTable {
   readonly name: string | null
   readonly columns: readonly string[]
   /** Within a write. @returns how many rows it has, and what of them is not there */
-  make(connection: DuckDBConnection, target: string): Promise<MadeTable>
-}
-
-interface MadeTable {
-  readonly rowCount: number
-  readonly warnings?: readonly string[]
+  make(
+    connection: DuckDBConnection,
+    target: string,
+  ): Promise<{ readonly rowCount: number; readonly warnings?: readonly string[] }>
 }
 
 type FileEntry = Omit<

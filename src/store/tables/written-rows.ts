@@ -25,10 +25,6 @@ const RETURNED_ROWS_MAX = 100_000
 /** While expressions of a caller are computed, all other writes wait. */
 const EXPRESSIONS_MS = 5_000
 
-interface StoredRows extends WrittenRows {
-  readonly table: ProjectTable
-}
-
 /**
  * Makes the change, within a write.
  * @param connection of the staged rows
@@ -39,7 +35,7 @@ export async function writtenRows(
   write: RowWrite,
   connection: DuckDBConnection,
   signal: AbortSignal,
-): Promise<StoredRows | null> {
+): Promise<(WrittenRows & { readonly table: ProjectTable }) | null> {
   const meant = write.kind === 'insert' ? null : await meantRows(write, connection)
   if (meant === 'moved') return null
   const { table, returning, conflict = null } = write

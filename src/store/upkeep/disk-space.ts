@@ -9,15 +9,6 @@ const LOOK_AT_DISK_MS = 250
 /** The space that a rebuild leaves free for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
 
-export interface DiskSpaceOptions {
-  /** The data folder; null: nothing is on disk. */
-  readonly directory: string | null
-  /** What always stays free: DuckDB ends when it cannot write its log. */
-  readonly reserveBytes: number
-  /** How many bytes are free where the folder is; unset: as the operating system says. */
-  readonly freeBytesOf?: ((directory: string) => number) | undefined
-}
-
 /** How much room the disk of the data folder has, asked before it is needed. */
 export class DiskSpace {
   readonly #reserveBytes: number
@@ -26,7 +17,15 @@ export class DiskSpace {
   #free = Number.POSITIVE_INFINITY
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor({ directory, reserveBytes, freeBytesOf = freeBytes }: DiskSpaceOptions) {
+  constructor(given: {
+    /** The data folder; null: nothing is on disk. */
+    readonly directory: string | null
+    /** What always stays free: DuckDB ends when it cannot write its log. */
+    readonly reserveBytes: number
+    /** How many bytes are free where the folder is; unset: as the operating system says. */
+    readonly freeBytesOf?: ((directory: string) => number) | undefined
+  }) {
+    const { directory, reserveBytes, freeBytesOf = freeBytes } = given
     this.#reserveBytes = reserveBytes
     this.#directory = directory
     this.#freeBytesOf = freeBytesOf

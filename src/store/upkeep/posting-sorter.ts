@@ -26,13 +26,6 @@ export interface RecentPostings {
   readonly countMax: number
 }
 
-export interface PostingSorterOptions {
-  /** Sorts those of a knowledge base, if there are enough still. */
-  readonly sort: (kb: KnowledgeBase) => Promise<unknown>
-  /** Calls back after the pause, unless what it returns is called first. */
-  readonly after?: (pauseMs: number, work: () => void) => () => void
-}
-
 export class PostingSorter {
   readonly #sort: (kb: KnowledgeBase) => Promise<unknown>
   readonly #after: (pauseMs: number, work: () => void) => () => void
@@ -43,7 +36,13 @@ export class PostingSorter {
   readonly #waits = new Map<number, () => void>()
   #isClosed = false
 
-  constructor({ sort, after = afterTimeout }: PostingSorterOptions) {
+  constructor(given: {
+    /** Sorts those of a knowledge base, if there are enough still. */
+    readonly sort: (kb: KnowledgeBase) => Promise<unknown>
+    /** Calls back after the pause, unless what it returns is called first. */
+    readonly after?: (pauseMs: number, work: () => void) => () => void
+  }) {
+    const { sort, after = afterTimeout } = given
     this.#sort = sort
     this.#after = after
   }

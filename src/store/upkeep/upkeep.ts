@@ -52,13 +52,11 @@ export class Upkeep implements StorageUpkeep {
   readonly #work = new SerialQueue()
   #isClosed = false
 
-  constructor({
-    database,
-    space,
-  }: {
+  constructor(given: {
     readonly database: Database
     readonly space: DiskSpace
   }) {
+    const { database, space } = given
     this.#database = database
     this.#space = space
   }

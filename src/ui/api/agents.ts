@@ -17,7 +17,7 @@ export interface AgentName {
 
 const agentPath = ({ project, name }: AgentName) => path`/api/projects/${project}/agents/${name}`
 
-/** Of a conversation that is kept: `new` begins one; missing: nothing is kept. */
+/** Set for a kept conversation: its id, or `new` to start one. Missing: nothing is kept. */
 export interface Question extends AgentName {
   readonly text: string
   readonly conversationId?: string | undefined
@@ -45,7 +45,7 @@ export async function askAgent(
 }
 
 /**
- * What is being answered in a conversation, from its beginning on. Aborting ends nothing.
+ * Follows a question being answered in a conversation, from its start. Aborting stops only the following.
  * @returns whether the stream came to its end
  * @throws ApiError: 404 where nothing is
  */
@@ -63,7 +63,7 @@ function told(response: Response, tell: (event: CompletionEvent) => void): Promi
   return bodyOf(response, async () => {
     for await (const line of linesOf(response)) {
       if (!line.startsWith('data: ')) continue
-      // What the server writes in this format.
+      // The shape of the server's events.
       const event = JSON.parse(line.slice(6)) as CompletionEvent
       if ('type' in event && event.type === 'end') return true
       tell(event)
@@ -120,7 +120,7 @@ export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> 
   return request(path`/api/traces/${traceId}`, { signal })
 }
 
-/** What was said of this answer before is forgotten. */
+/** Replaces any earlier rating of this answer. */
 export function rateTrace(
   traceId: string,
   feedback: { readonly rating: number; readonly comment?: string },

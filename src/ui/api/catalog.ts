@@ -4,7 +4,7 @@ import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/project-routes.ts'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
 import type { Agent, KnowledgeBase, Schedule } from './records.ts'
-import { path, request } from './request.ts'
+import { asError, path, request } from './request.ts'
 
 export interface ProjectContents {
   readonly name: string
@@ -24,6 +24,9 @@ export const SAMPLE_NAME = 'encyclopedia'
 /** Undefined until they were read for the first time. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
 
+/** Why they could not be read the last time. */
+export const catalogFailure = signal<Error | undefined>(undefined)
+
 /** The answers to several questions may come in another order: an older one does not replace a newer one. */
 const turns = { asked: 0, shown: 0 }
 
@@ -34,7 +37,13 @@ const shown = { text: '' }
 export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
   turns.asked += 1
   const turn = turns.asked
-  const contents = await request<readonly Contents[]>('/api/catalog', { signal: abort })
+  const contents = await request<readonly Contents[]>('/api/catalog', { signal: abort }).catch(
+    (error: unknown) => {
+      catalogFailure.value = asError(error)
+      throw error
+    },
+  )
+  catalogFailure.value = undefined
   if (turn < turns.shown) return
   turns.shown = turn
   const text = JSON.stringify(contents)

@@ -1,6 +1,6 @@
 /**
- * Whether the server answers. While it does not, it is asked again, less and less often, until it does; a hidden window asks
- * nothing. Afterwards, it may be another version than this page.
+ * Whether the server answers. While it does not, it is polled at growing intervals, and not at all from a hidden window. The
+ * server that comes back may be another version than this page.
  */
 import { signal } from '@preact/signals'
 
@@ -8,7 +8,7 @@ const ASK_AGAIN_MS = 1000
 const ASK_AGAIN_MS_MAX = 5000
 /** Without an answer for so long, it is away; a busy one may be slow. */
 const ANSWER_MS_MAX = 15_000
-/** A window that is seen and has asked for nothing for so long looks whether the server is there. */
+/** A visible window that has sent no request for this long checks that the server is there. */
 const LOOK_MS = 15_000
 /** What fails again and again while the server answers is not loaded again more often than that. */
 const RETURN_MS_MIN = 10_000
@@ -81,7 +81,7 @@ function returned(): void {
   reconnections.value += 1
 }
 
-/** What a proxy answers for a server that is away, and a server that is stopping. */
+/** Statuses from a proxy whose server is away, and from a server that is stopping. */
 const AWAY: readonly number[] = [502, 503, 504]
 
 export function isAway(status: number): boolean {

@@ -54,19 +54,18 @@ function queryOf({ limit, filters, named, cursor, offset }: ListPart): URLSearch
   })
 }
 
-interface WordSearch {
-  readonly words: string
-  readonly filters: Filters
-  readonly count: number
-  readonly isPerDocument: boolean
-}
-
 /** The chunks with one of the words, the best first. */
 export function findWords(
   of: KnowledgeBaseName,
-  { words: query, filters, count: k, isPerDocument: per_document }: WordSearch,
+  props: {
+    readonly words: string
+    readonly filters: Filters
+    readonly count: number
+    readonly isPerDocument: boolean
+  },
   signal?: AbortSignal,
 ) {
+  const { words: query, filters, count: k, isPerDocument: per_document } = props
   const json = { query, mode: 'keyword', k, per_document, filters, rerank: false }
   return request<SearchAnswer>(`${addressOfApi(of)}/search`, { method: 'POST', json, signal })
 }

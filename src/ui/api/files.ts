@@ -13,12 +13,12 @@ interface FileSending {
   readonly content: Blob
   /** A file of that name gives way. */
   readonly replaces: boolean
-  /** What its document is called where that is not its name. */
+  /** Id of its document, if not its name. */
   readonly documentId?: string
   /** Whether a model reads its pages without text; `ask`: it is refused with the cost. */
   readonly ocr?: OcrWish
   readonly signal: AbortSignal
-  /** Called with the bytes that were sent so far. */
+  /** Called with the bytes sent so far. */
   readonly onSent?: (sentBytes: number) => void
 }
 

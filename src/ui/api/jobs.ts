@@ -85,7 +85,7 @@ const together: { ids: Set<number>; answer: Promise<JobsById> | undefined } = {
   answer: undefined,
 }
 
-/** undefined: there is none of that id. @throws ApiError */
+/** undefined: no job has this id. @throws ApiError */
 async function askedTogether(id: number): Promise<Job | undefined> {
   together.ids.add(id)
   together.answer ??= askForAll()
@@ -93,7 +93,7 @@ async function askedTogether(id: number): Promise<Job | undefined> {
 }
 
 async function askForAll(): Promise<JobsById> {
-  // What a view asks for at the same time comes within one turn.
+  // Requests made by one view arrive within one turn.
   await new Promise((resolve) => setTimeout(resolve))
   const ids = [...together.ids]
   together.ids = new Set()

@@ -89,15 +89,14 @@ export async function usageByName(signal?: AbortSignal): Promise<UsageByName> {
   return byName(items.map((one) => [one.project, one.knowledge_base, one]))
 }
 
-/** The vector index of a knowledge base. */
-interface IndexState {
-  readonly type: string
-  readonly state: string
-  /** `exact search, 4 MiB in memory`. */
-  readonly detail: string
-}
-
-export async function indexStates(signal?: AbortSignal): Promise<ByName<IndexState>> {
+export async function indexStates(signal?: AbortSignal): Promise<
+  ByName<{
+    readonly type: string
+    readonly state: string
+    /** `exact search, 4 MiB in memory`. */
+    readonly detail: string
+  }>
+> {
   const { columns, rows } = await runSql({ sql: 'SHOW INDEXES', signal })
   const of = (row: readonly unknown[], column: string) => String(row[columns.indexOf(column)] ?? '')
   return byName(
@@ -109,7 +108,7 @@ export async function indexStates(signal?: AbortSignal): Promise<ByName<IndexSta
   )
 }
 
-/** What a knowledge base is synced from. */
+/** What a knowledge base syncs from. */
 export interface SourceDefinition {
   readonly name: string
   readonly kind: Source['kind']

@@ -57,7 +57,7 @@ export function hasKept(): boolean {
 function entered(status: ServerStatus): void {
   const { principal, auth } = status
   const before = account.value
-  // Where the server has got a login meanwhile, everybody was `anyone` before: what they typed is theirs.
+  // If the server has gained a login meanwhile, everyone was `anyone` before: what they typed is theirs.
   const wasSomebody = before !== undefined && before.kind !== 'open'
   if (wasSomebody && principal !== undefined && !isSame(before, principal)) {
     forgetKept()

@@ -1,4 +1,7 @@
-/** The map of a knowledge base: its state, its points as typed arrays, values to colour them by, and what is behind them. */
+/**
+ * The map of a knowledge base: its state, its points as typed arrays, values to colour them by, and the documents behind
+ * them.
+ */
 import type * as maps from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { KnowledgeBaseName } from './knowledge-bases.ts'
@@ -37,7 +40,7 @@ const of = (project: string, name: string) =>
 
 interface MapAsking {
   readonly signal: AbortSignal
-  /** One that failed begins at once. */
+  /** A failed one starts at once. */
   readonly isRetry: boolean
 }
 

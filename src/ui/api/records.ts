@@ -1,4 +1,4 @@
-/** What the server's answers hold, by the schemas that it describes and checks them with. */
+/** Types of the server's answers, from the schemas that describe and check them. */
 import type * as agents from '../../api/http/answers/records/agent-schemas.ts'
 import type * as conversations from '../../api/http/answers/records/agent-schemas.ts'
 import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'

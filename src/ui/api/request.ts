@@ -1,6 +1,6 @@
 /**
- * Requests to the server that the page came from. A request that needs a login waits for it and goes on; one that finds
- * no server says so, and the shell looks until it is back.
+ * Requests to the server this page came from. A request that needs a login waits for it and goes on; one that reaches no
+ * server reports it, and the shell polls until the server is back.
  */
 import type { PROBLEM } from '../../api/http/request/error-response.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
@@ -9,7 +9,7 @@ import { loggedInAgain, loginCount } from './session.ts'
 
 type Problem = Wire<typeof PROBLEM>
 
-/** What failed, in words for people. `code` is one of /docs/errors, or `unreachable` where no server answered. */
+/** A failure in words for people. `code` is listed at /docs/errors, or is `unreachable` if no server answered. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: Problem['code'] | 'unreachable'
@@ -97,7 +97,7 @@ function fetched(path: string, { method, json, body, headers, signal }: ApiReque
   })
 }
 
-/** Reads a body; a connection that is cut meanwhile is the same failure as one that never came about. */
+/** Reads a body. A connection cut halfway is the same failure as one never made. */
 export async function bodyOf<T>(response: Response, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -158,12 +158,12 @@ export function path(parts: TemplateStringsArray, ...values: readonly string[]):
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent))
 }
 
-/** What was thrown, as something that can be shown. */
+/** Turns anything thrown into an error that can be shown. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
-/** Bodies whose way to the server is shown: `fetch` does not tell how much of them has gone out. */
+/** Uploads that show progress: `fetch` does not report how much it has sent. */
 interface SentBody {
   readonly method?: string
   readonly body?: FormData | Blob
@@ -172,7 +172,7 @@ interface SentBody {
   readonly onSent: (sentBytes: number, totalBytes: number) => void
 }
 
-/** As `fetch`. @throws TypeError where no answer came */
+/** Like `fetch`. @throws TypeError if no answer came */
 function sentWithProgress(path: string, init: SentBody): Promise<Response> {
   const { method = 'POST', body, headers = {}, signal, onSent } = init
   return new Promise((resolve, reject) => {

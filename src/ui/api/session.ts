@@ -12,12 +12,12 @@ export type LoginState = 'unknown' | 'off' | 'needed' | 'expired' | 'on'
 export type Account = NonNullable<ServerStatus['principal']>
 
 export const loginState = signal<LoginState>('unknown')
-/** Undefined until the server has said who it is, and while no user is logged in. */
+/** Undefined until the server has said who the user is, and while logged out. */
 export const account = signal<Account | undefined>(undefined)
 /** The number of logins since the page was opened. */
 export const loginCount = signal(0)
 
-/** The user signs out: requests that need a login meanwhile do not ask for one, and never continue. */
+/** The user is signing out: requests that need a login fail instead of asking for one. */
 export const isLeaving = signal(false)
 
 /** Whether the user may do something. Without a login, everyone may do everything. */
@@ -32,7 +32,7 @@ export function mayName(namespace: string): boolean {
   return projects === null || projects.includes(namespace.toLowerCase())
 }
 
-/** Files are stored before anything is made of them. */
+/** Uploads are stored before they are processed. */
 export function mayUpload(): boolean {
   return may('write') && mayName('files')
 }
@@ -63,7 +63,7 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   })
 }
 
-/** What is shown stays, where something was: also where the server had no login before it was started again. */
+/** Keeps showing what was there, even if the server had no login before its restart. */
 function stateWithoutLogin(): LoginState {
   const state = loginState.value
   if (isLeaving.value) return state
@@ -81,7 +81,7 @@ export function noteStatus({ auth, principal }: ServerStatus): void {
   loginState.value = auth.http_auth_enabled ? 'on' : 'off'
 }
 
-/** `admin`, `editor` or `viewer`, as users are made. */
+/** `admin`, `editor` or `viewer`: the roles a user can have. */
 export function roleOf({ scopes }: Account): string {
   if (scopes.includes('admin')) return 'admin'
   return scopes.includes('write') ? 'editor' : 'viewer'

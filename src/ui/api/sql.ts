@@ -23,25 +23,19 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-interface WarnedRows extends Rows {
-  /** What did not go as it was asked: a reranking model that failed. */
-  readonly warnings: readonly string[]
-}
-
-/** A statement that failed: the message begins with `line 1, column 8: ` where a place is known. */
+/** A failed statement. The message starts with `line 1, column 8: ` if the place is known. */
 export class SqlError extends ApiError {}
 
 /**
  * All rows of a statement, for short answers; empty for one that has none.
  * @throws SqlError, ApiError
  */
-export async function runSql({
-  sql,
-  project,
-  params,
-  session,
-  signal,
-}: Statement): Promise<WarnedRows> {
+export async function runSql({ sql, project, params, session, signal }: Statement): Promise<
+  Rows & {
+    /** Parts that did not run as asked, such as a failed reranking model. */
+    readonly warnings: readonly string[]
+  }
+> {
   const json = { query: sql, context: { db: project }, params }
   const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
     method: 'POST',
@@ -120,9 +114,9 @@ export interface RowReader {
   readonly columns: (columns: readonly Column[]) => void
   /** Called with some thousand rows at a time, at the pace at which they come, and how many characters they were. */
   readonly rows: (rows: readonly (readonly Cell[])[], chars: number) => void
-  /** What is amiss although there is an answer. */
+  /** Problems that did not prevent an answer. */
   readonly warned: (warnings: readonly string[]) => void
-  /** Of a statement without rows, how many it changed, where it counts them; and where plain names are looked up after it. */
+  /** For a statement without rows: the number of rows it changed, if counted, and the project for plain names after it. */
   readonly changed: (affectedRows: number | null, project: string) => void
 }
 
@@ -148,7 +142,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
   })
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
-      // What the server writes in this format.
+      // The shape of the server's lines.
       const line = JSON.parse(text) as Line
       if (!('type' in line)) reader.rows(line, text.length)
       else if (line.type === 'error') throw sqlError(line.error_message, line.error_code)
@@ -192,7 +186,7 @@ export async function* linesOf({ body }: Response): AsyncGenerator<string> {
   }
 }
 
-/** What SQL can name, for the editor's completion and the list beside it. */
+/** Everything SQL can name, for completion and the list beside the editor. */
 export interface NamedTable {
   readonly schema: string
   readonly name: string

@@ -6,7 +6,7 @@ export interface ButtonProps
   /** `primary`, `danger`, `quiet`, `small`, `icon-only`, or several of them. */
   readonly look?: string
   readonly icon?: IconName | undefined
-  /** What it says; children instead where that is more than text. */
+  /** The text; pass children instead for more than text. */
   readonly label?: string
   readonly type?: 'button' | 'submit'
 }
@@ -25,13 +25,11 @@ export function Button({ look = '', icon, label, type = 'button', ...others }: B
 const SHOWN_MS = 1500
 
 /** Copies a text, and says so. */
-export function CopyButton({
-  text,
-  label = 'Copy',
-}: {
+export function CopyButton(props: {
   readonly text: string | (() => string)
   readonly label?: string
 }) {
+  const { text, label = 'Copy' } = props
   const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no')
   const copy = async () => {
     try {
@@ -50,7 +48,7 @@ export function CopyButton({
   )
 }
 
-/** Pictures of 24 by 24 units, drawn by lines in the colour of the text. They say nothing that the words beside them do not. */
+/** Icons of 24 by 24 units, drawn as lines in the text colour. Decorative: the words beside them say the same. */
 const PATHS = {
   home: 'M3 11l9-8 9 8M5 10v10h5v-6h4v6h5V10',
   database: 'M4 6c0-4 16-4 16 0v12c0 4-16 4-16 0zM4 6c0 4 16 4 16 0M4 12c0 4 16 4 16 0',

@@ -1,4 +1,4 @@
-/** A window over the page: Escape and a click beside it close it, and the focus goes back where it was. */
+/** A modal dialog: Escape or a click beside it closes it, and the focus returns to where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from './button.tsx'
@@ -83,7 +83,7 @@ interface ConfirmDialogProps {
   readonly onClose: () => void
 }
 
-/** Asks before something is gone for good. It stays open until it is done, and shows why it could not be. */
+/** Asks before something is deleted for good. Stays open until that is done, or shows why it failed. */
 export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: ConfirmDialogProps) {
   const { act, failure, isBusy } = useAction()
   const confirm = async () => {
@@ -109,7 +109,7 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
 interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title' | 'verb'> {
   /** The question: `Delete teas?`. */
   readonly asks: string
-  /** Of the button in the dialog; missing: that of this one. */
+  /** Label of the dialog's button; missing: the same as this one's. */
   readonly verb?: string
 }
 

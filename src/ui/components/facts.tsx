@@ -5,12 +5,8 @@ export function Facts({ children }: { readonly children: ComponentChildren }) {
   return <dl class="facts">{children}</dl>
 }
 
-interface FactProps {
-  readonly name: string
-  readonly children: ComponentChildren
-}
-
-export function Fact({ name, children }: FactProps) {
+export function Fact(props: { readonly name: string; readonly children: ComponentChildren }) {
+  const { name, children } = props
   return (
     <div>
       <dt class="small quiet">{name}</dt>

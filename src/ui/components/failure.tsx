@@ -1,20 +1,17 @@
-/** What is shown instead of a result: why it failed, that it comes, how far it is, or that there is none. */
+/** Shown instead of a result: why it failed, that it is loading, how far it is, or that there is none. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { Button, Icon, type IconName } from './button.tsx'
 
 /** What failed and what to do. */
-export function Failure({
-  error,
-  title: given,
-  onRetry,
-}: {
+export function Failure(props: {
   readonly error: Error
   /** For errors that the server sends; without it, anything but an answer of the API is a bug of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
 }) {
+  const { error, title: given, onRetry } = props
   const isKnown = error instanceof ApiError
   const title = given ?? (isKnown ? error.title : 'Something went wrong on this page')
   const hasPage = isKnown && error.code !== 'unreachable'
@@ -47,15 +44,13 @@ export function notLoaded(what: string): ApiError {
   })
 }
 
-/** How far something is; without a `total` only that it goes on. */
-interface ProgressProps {
-  /** What goes on, for screen readers and as the words below the bar. */
+export function Progress(props: {
+  /** What is running: for screen readers and as the words below the bar. */
   readonly label: string
   readonly done?: number | undefined
   readonly total?: number | null | undefined
-}
-
-export function Progress({ label, done, total }: ProgressProps) {
+}) {
+  const { label, done, total } = props
   const isKnown = done !== undefined && total !== undefined && total !== null && total > 0
   return (
     <div class="progress">
@@ -78,15 +73,14 @@ export function Loading({ what }: { readonly what: string }) {
   )
 }
 
-interface EmptyStateProps {
+/** Shown instead of a list: why it is empty, and what to do. */
+export function EmptyState(props: {
   readonly icon: IconName
   readonly title: string
   /** What to do: a sentence, and the buttons for it. */
   readonly children?: ComponentChildren
-}
-
-/** Shown instead of a list: why it is empty, and what to do. */
-export function EmptyState({ icon, title, children }: EmptyStateProps) {
+}) {
+  const { icon, title, children } = props
   return (
     <div class="empty-state">
       <Icon name={icon} />

@@ -1,4 +1,4 @@
-/** After a step to another view the focus goes to its heading: keys go on from there, and screen readers say where one is. */
+/** After navigation the focus moves to the new view's heading, so that keys go on from there and screen readers announce it. */
 import { signal } from '@preact/signals'
 
 const isAwaited = signal(false)
@@ -18,8 +18,8 @@ export function takesFocus(heading: HTMLElement | null): void {
 }
 
 /**
- * Where the focus is may be gone at once, or a moment later: the row of what was deleted goes when its list is read again.
- * Then keys go on from the heading, not from the top of the page.
+ * The focused element may vanish now or a moment later, for example the row of a deleted record once its list reloads. Keys
+ * then go on from the heading, not from the top of the page.
  */
 export function focusHeadingOnceLost(): void {
   focusHeadingIfLost()

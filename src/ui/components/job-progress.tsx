@@ -1,4 +1,5 @@
 /** A job: its progress, rate and time left, what was left out, and buttons to change it. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
@@ -21,10 +22,14 @@ interface JobProgressProps {
   readonly onChanged?: () => void
   /** False: it is shown as `job` says, because the list that shows it reads all jobs itself. */
   readonly isWatched?: boolean
+  /** Said of it before its numbers. */
+  readonly about?: string
+  /** Further buttons. */
+  readonly children?: ComponentChildren
 }
 
 export function JobProgress(props: JobProgressProps) {
-  const { id, job: known, onOver, onChanged, isWatched = true } = props
+  const { id, job: known, onOver, onChanged, isWatched = true, about, children } = props
   const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
   const { act, failure: refusal, isBusy } = useAction()
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
@@ -33,7 +38,7 @@ export function JobProgress(props: JobProgressProps) {
       onChanged?.()
     })
   }
-  // The time so far changes by itself.
+  // Re-renders for the elapsed time.
   const [, setTick] = useState(0)
   usePolling(() => {
     if (job?.state === 'running') setTick((before) => before + 1)
@@ -78,9 +83,10 @@ export function JobProgress(props: JobProgressProps) {
             />
           </>
         )}
+        {children}
       </div>
       {canEnd && <JobBar job={job} />}
-      <p class="small quiet">{wordsOf(job)}</p>
+      <p class="small quiet">{[about, wordsOf(job)].filter(Boolean).join(' · ')}</p>
       {job.error !== null && (
         <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`} dir="auto">
           {job.error}
@@ -147,7 +153,7 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
   return state === 'done' ? `took ${shownDuration(ms)}` : ''
 }
 
-/** What was left out, and why. */
+/** What was skipped, and why. */
 export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null
@@ -170,15 +176,14 @@ export function LeftOut({ job }: { readonly job: Job }) {
   )
 }
 
-interface WatchedJob {
+/** The current state of a job; after a retry, `watchAgain` follows it again. */
+function useJob(props: {
   readonly id: number
   readonly known: Job | undefined
   readonly onOver: ((job: Job) => void) | undefined
   readonly isWatched: boolean
-}
-
-/** The current state of a job; after a retry, `watchAgain` follows it again. */
-function useJob({ id, known, onOver, isWatched }: WatchedJob) {
+}) {
+  const { id, known, onOver, isWatched } = props
   const [job, setJob] = useState(known)
   const [failure, setFailure] = useState<Error>()
   const [turn, setTurn] = useState(0)

@@ -4,14 +4,12 @@ import type { ComponentChildren } from 'preact'
 /** Start and end in UTF-16 units, as the API counts them. */
 export type Range = readonly number[]
 
-export function MarkedText({
-  text,
-  ranges,
-}: {
+export function MarkedText(props: {
   readonly text: string
-  /** In the order of the text; what overlaps the one before is left out. */
+  /** In text order; a range that overlaps the one before is skipped. */
   readonly ranges: readonly Range[]
 }) {
+  const { text, ranges } = props
   const parts: ComponentChildren[] = []
   let at = 0
   for (const [start = 0, end = 0] of ranges) {

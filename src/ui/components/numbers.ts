@@ -49,7 +49,7 @@ export function shownAge(time: string, nowMs: number): string {
   return format.format(Math.round(seconds / 86_400), 'day')
 }
 
-/** Of a time of the API. */
+/** Parses a time of the API. */
 export function timeOf(time: string): Date {
   return new Date(`${time.replace(' ', 'T').slice(0, 23)}Z`)
 }
@@ -59,12 +59,12 @@ export function shownProject(name: string): string {
   return name === 'mindsdb' ? 'default' : name
 }
 
-/** Those that a key or a user is limited to. */
+/** The projects a key or user is limited to. */
 export function shownProjects(names: readonly string[] | null): string {
   return names === null ? 'All projects' : names.map(shownProject).join(', ')
 }
 
-/** `teas (default)`: one of several of a project, where they are chosen from. */
+/** `teas (default)`: the label in a list across projects. */
 export function shownIn(project: string, name: string): string {
   return `${name} (${shownProject(project)})`
 }

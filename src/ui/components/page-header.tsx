@@ -1,4 +1,4 @@
-/** The head of a view: where it is, what it is called, what can be done. It names the browser's tab, too. */
+/** The head of a view: where it is, its title, and its actions. Also sets the browser tab's title. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { takesFocus } from './heading-focus.ts'

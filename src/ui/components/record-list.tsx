@@ -5,12 +5,12 @@ import type { Resource } from './resource.ts'
 
 interface LoadedProps<T> {
   readonly of: Pick<Resource<T>, 'data' | 'failure' | 'reload'>
-  /** What is loaded: `the jobs`. */
+  /** What is being loaded: `the jobs`. */
   readonly what: string
   readonly children: (data: T) => ComponentChildren
 }
 
-/** A part of a view from what the server answers: a word while it loads, and why where it does not. */
+/** A part of a view that needs data: shows that it is loading, or why loading failed. */
 export function Loaded<T>({ of: { data, failure, reload }, what, children }: LoadedProps<T>) {
   return (
     <>
@@ -25,12 +25,12 @@ interface RecordListProps<T> extends LoadedProps<readonly T[]> {
   readonly empty: ComponentChildren
 }
 
-/** What is shown of records once they are loaded, or instead where there are none. */
+/** A list of loaded records, or a text if there are none. */
 export function RecordList<T>({ empty, children, ...loaded }: RecordListProps<T>) {
   return <Loaded {...loaded}>{(items) => (items.length === 0 ? empty : children(items))}</Loaded>
 }
 
-/** A part of a view with its heading, and buttons beside that. */
+/** A part of a view with its heading and buttons. */
 export function Section({ title, buttons, class: look = 'stack', children }: SectionProps) {
   const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`
   return (

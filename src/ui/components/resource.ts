@@ -1,6 +1,6 @@
 /**
- * What a view reads from the server, loaded when it is shown, again when it changes or the server is back; and what it
- * sends.
+ * Data a view reads from the server: loaded when it is shown, and again when it changes or the server is back. Also sending
+ * changes.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isLost, reconnections } from '../api/connection.ts'
@@ -73,7 +73,7 @@ export function useResource<T>(
 
 export interface Action {
   /**
-   * Runs one action of the user at a time; pressed again meanwhile, it does nothing.
+   * Runs one action at a time; a second press meanwhile does nothing.
    * @returns whether it was done; what failed is in `failure`
    */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
@@ -107,8 +107,8 @@ export function useAction(): Action {
 }
 
 /**
- * Calls `tick` every `ms`, while the window is visible, the view is open and the server answers. A missed call is made up
- * for as soon as the window is visible again.
+ * Calls `tick` every `ms` while the window is visible, the view is open and the server answers. A missed call is made as
+ * soon as the window is visible again.
  */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)
@@ -132,7 +132,7 @@ export function usePolling(tick: () => void, ms: number): void {
   }, [ms])
 }
 
-/** What the server answers at an address. */
+/** Loads an address of the server. */
 export function useRequest<T>(address: string): Resource<T> {
   return useResource((signal) => request<T>(address, { signal }), [address])
 }

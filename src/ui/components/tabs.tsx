@@ -1,4 +1,4 @@
-/** The parts of a view, each with an address of its own. */
+/** The tabs of a view, each with its own address. */
 import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { Icon, type IconName } from './button.tsx'

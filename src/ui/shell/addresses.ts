@@ -7,7 +7,7 @@ const inAgent = (project: string, name: string) => path`/projects/${project}/age
 
 export const addressOf = {
   newKnowledgeBase: () => '/create/knowledge-base',
-  /** Opens a statement and runs it, where `form` says so with a chart beside its rows. */
+  /** Opens and runs a statement, with a chart beside its rows if `form` says so. */
   statement: (sql: string, form: 'Table' | 'Both' = 'Table') =>
     `/sql?${new URLSearchParams({ q: sql, run: '1', as: form })}`,
   newAgent: () => '/create/agent',
@@ -26,7 +26,7 @@ export const addressOf = {
   agentSettings: (project: string, name: string) => `${inAgent(project, name)}/settings`,
   agentTraces: (project: string, name: string) => `${inAgent(project, name)}/traces`,
   trace: (id: string) => path`/traces/${id}`,
-  /** The address of a chunk in its document, where it is marked. */
+  /** Address of a chunk in its document, where it is highlighted. */
   chunk: (project: string, name: string, place: ChunkPlace) =>
     `${addressOf.document(project, name, place.documentId)}?${new URLSearchParams({
       start: String(place.start),
@@ -42,7 +42,7 @@ interface ChunkPlace {
   readonly start: number
   readonly end: number
   readonly column?: string | undefined
-  /** Chunks that are made of JSON may have the same offsets: only this tells which one it is. */
+  /** Chunks made from JSON may share offsets: only the id tells them apart. */
   readonly chunkId?: string | undefined
 }
 
@@ -57,7 +57,7 @@ export function chunkNumber(chunkId: string): number | undefined {
   return number === undefined ? undefined : Number(number)
 }
 
-/** Addresses where there is nothing to look at. */
+/** Addresses of views for writing only. */
 const FOR_WRITING: readonly RegExp[] = [
   /^\/create\//,
   /^\/projects\/[^/]+\/knowledge_bases\/[^/]+\/add$/,

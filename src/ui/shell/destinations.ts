@@ -8,7 +8,7 @@ import { addressOf, isForWriting } from './addresses.ts'
 export interface Destination {
   readonly href: string
   readonly label: string
-  /** What it is, and where: `knowledge base in default`. */
+  /** Type and location: `knowledge base in default`. */
   readonly about: string
   readonly icon: IconName
   /** A part of something else: found by typing, and not in the way before. */
@@ -72,8 +72,8 @@ function ofAgent(project: string, name: string): readonly Destination[] {
 }
 
 /**
- * Those that contain every typed word, the likeliest first: whole names, then beginnings, then the rest. Without words: all
- * that are not part of another.
+ * Destinations that contain every typed word, best match first: whole names, then prefixes, then the rest. Without words:
+ * all top-level ones.
  */
 export function found(
   all: readonly Destination[],

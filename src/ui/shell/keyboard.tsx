@@ -1,4 +1,4 @@
-/** Keys that do something in the view that is shown. `?` lists them. */
+/** Keyboard shortcuts of the current view. `?` lists them. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { remember, remembered } from '../components/browser-storage.ts'

@@ -55,12 +55,8 @@ export function Navigation() {
   )
 }
 
-interface ProjectEntriesProps {
-  readonly project: ProjectContents
-  readonly typed: string
-}
-
-function ProjectEntries({ project, typed }: ProjectEntriesProps) {
+function ProjectEntries(props: { readonly project: ProjectContents; readonly typed: string }) {
+  const { project, typed } = props
   const { name } = project
   const entries = [
     ...project.knowledgeBases.map((one) => {
@@ -94,7 +90,7 @@ function ProjectEntries({ project, typed }: ProjectEntriesProps) {
   )
 }
 
-/** What the picture says, for those who do not see it. */
+/** Labels of icons, for screen readers. */
 const WORDS: Partial<Readonly<Record<IconName, string>>> = {
   database: ', knowledge base',
   agent: ', agent',

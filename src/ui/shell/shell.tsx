@@ -109,13 +109,9 @@ function ConnectionBanner() {
 /** Addresses that show how something is, to be changed. */
 const WITH_FORMS = /^\/projects\/[^/]+\/(knowledge_bases|agents)\/[^/]+\/settings$/
 
-interface WriteGuardProps {
-  readonly path: string
-  readonly children: ComponentChildren
-}
-
 /** Read-only users learn that before they type anything, and who may make changes. */
-function WriteGuard({ path, children }: WriteGuardProps) {
+function WriteGuard(props: { readonly path: string; readonly children: ComponentChildren }) {
+  const { path, children } = props
   if (may('write')) return <>{children}</>
   if (isForWriting(path)) {
     return (
@@ -271,7 +267,7 @@ function inWords(error: unknown, password: string): Error {
   return words === undefined ? error : new ApiError({ ...error, ...words })
 }
 
-/** How keys begin. */
+/** Prefix of API keys. */
 const KEY_START = 'eider_'
 
 const KEY_WORDS = {

@@ -61,7 +61,7 @@ interface Menu {
   readonly button: RefObject<HTMLButtonElement | null>
 }
 
-/** As in shell-layout.css: what is wider shows the navigation beside the view. */
+/** Same as in shell-layout.css: above this width the navigation is beside the view. */
 const NARROW = '(max-width: 50rem)'
 
 export function useMenu(): Menu {
@@ -166,7 +166,7 @@ const theme = signal<Theme>(themeOf(remembered(KEY)))
 effect(() => {
   document.documentElement.dataset.theme = theme.value
 })
-// Windows beside this one change with it.
+// Keeps other windows in step.
 window.addEventListener('storage', ({ key, newValue }) => {
   if (key === KEY) theme.value = themeOf(newValue)
 })

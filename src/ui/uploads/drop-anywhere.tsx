@@ -1,4 +1,4 @@
-/** Files may be dropped anywhere: the view that is open takes them, or it is asked what becomes of them. */
+/** Files can be dropped anywhere: the open view takes them, or a dialog asks what to do with them. */
 
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -10,7 +10,7 @@ import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-file
 
 const DropTarget = lazyView(async () => (await import('./drop-target.tsx')).DropTarget)
 
-/** Files that were dropped or chosen, before it is said what becomes of them. */
+/** Dropped or chosen files waiting for the user to say what to do with them. */
 export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
 
 /** What every view has that does not say itself what happens with files. */

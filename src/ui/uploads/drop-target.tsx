@@ -1,4 +1,4 @@
-/** What may become of files that were dropped on a view without a use of its own for them. */
+/** What can be done with files dropped on a view that has no use for them itself. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
@@ -25,7 +25,7 @@ interface DropTargetProps {
   readonly onClose: () => void
 }
 
-/** What may become of files: tables are queried, documents are asked about, and both are added to a knowledge base. */
+/** What can be done with files: tables are queried, documents are asked about, and both are added to a knowledge base. */
 export function DropTarget({ files, onClose }: DropTargetProps) {
   const { route } = useLocation()
   const { target, fields } = useTarget()
@@ -112,11 +112,11 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
 
 const NAMED_MAX = 3
 
-/** The knowledge base that is chosen, and the fields for that; a new one is made when it is needed. */
+/** The chosen knowledge base and its fields; a new one is created when needed. */
 function useTarget() {
   const { path } = useLocation()
   const { places, options } = knowledgeBaseChoices()
-  // The one that is open, or a new one; also where they are known only after the files were dropped.
+  // The open one, or a new one; also if they become known only after the drop.
   const here = places.find(({ project, name }) => {
     const address = addressOf.knowledgeBase(project, name)
     return path === address || path.startsWith(`${address}/`)
@@ -125,7 +125,7 @@ function useTarget() {
   const isKnown = projects.value !== undefined
   const last = places.findLast(({ name }) => name !== SAMPLE_NAME)
   const chosen = picked ?? (here ?? last)?.key ?? NEW
-  // From then on only the person changes it: not a knowledge base that is made elsewhere, nor another view.
+  // From then on only the user changes it, not a knowledge base created elsewhere or another view.
   useEffect(() => {
     if (isKnown) setPicked((before) => before ?? chosen)
   }, [isKnown])

@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks'
 import { Button } from '../components/button.tsx'
 
 export interface NamedFile {
-  /** As it is stored: with the folders before it, without what no name may hold or begin with. */
+  /** As stored: with its folders, without characters names may not contain or start with. */
   readonly name: string
   readonly content: File
 }
@@ -11,11 +11,11 @@ export interface NamedFile {
 /** Files whose rows are a table: they can be read with SQL as they are. */
 export const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
 
-/** Of one drop. */
+/** Per drop. */
 export const FILES_MAX = 5000
 const NAME_CHARS_MAX = 255
 
-/** What was picked in a field. */
+/** Files chosen in an input. */
 export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
   return [...(list ?? [])].flatMap((content) => {
     const path = content.webkitRelativePath || content.name
@@ -23,7 +23,7 @@ export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
   })
 }
 
-/** What was dropped. Its folders are read one after the other. */
+/** Dropped files. Folders are read one after the other. */
 export async function droppedFiles(transfer: DataTransfer): Promise<NamedFile[]> {
   // They are gone after the event: all are taken before the first is waited for.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
@@ -91,7 +91,12 @@ export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[])
   }
   return (
     <div class="row">
-      <Button icon="file" label="Choose files" onClick={() => files.current?.click()} />
+      <Button
+        look="primary"
+        icon="file"
+        label="Choose files"
+        onClick={() => files.current?.click()}
+      />
       <Button look="quiet" label="Choose a folder" onClick={() => folder.current?.click()} />
       <input
         ref={files}

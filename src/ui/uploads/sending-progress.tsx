@@ -25,7 +25,7 @@ export function SendingState({ of }: { readonly of: Sending }) {
   )
 }
 
-/** Those of all knowledge bases, for where they are not looked at. */
+/** Uploads of all knowledge bases, for views that show none of them. */
 export function SendingFiles() {
   const all = sendings()
   const left = unsent.value

@@ -20,7 +20,7 @@ interface Given {
 /** Larger ones are not read back to compare them. */
 const COMPARED_BYTES_MAX = 100_000_000
 const COMPARED_MAX = 3
-/** Of many files that are sent together, not each reads the list again. */
+/** Many files sent together share one reading of the list. */
 const LIST_MS = 2000
 
 const list = { atMs: Number.NEGATIVE_INFINITY, files: Promise.resolve<readonly UploadedFile[]>([]) }
@@ -35,7 +35,7 @@ function storedFiles(ageMsMax: number): Promise<readonly UploadedFile[]> {
 }
 
 export type KnownCopy =
-  /** The knowledge base has the document of this id, made of the same bytes. */
+  /** The knowledge base already has this document, made from the same bytes. */
   | { readonly kind: 'document'; readonly id: string }
   /** The server has the file, and the knowledge base does not. */
   | { readonly kind: 'file'; readonly name: string }
@@ -56,7 +56,7 @@ export async function knownCopy(given: Given, isFresh: boolean): Promise<KnownCo
 
 export interface SendingName {
   readonly name: string
-  /** The file of that name is the knowledge base's own, and only replaced where that is wanted. */
+  /** A file of that name belongs to the knowledge base itself, and is replaced only on request. */
   readonly isAsked: boolean
 }
 
@@ -65,7 +65,7 @@ export async function freeName(given: Given): Promise<SendingName> {
   const { name } = given
   const files = await storedFiles(0)
   const own = ownName(name, given, files)
-  // Rows of a table have ids of their own, which do not tell whose the file is.
+  // Rows of a table have their own ids, which do not tell which file they came from.
   const isAsked = TABLE.test(name) || /\.zip$/i.test(name) || (await holds(given, name))
   return { name: isAsked ? own : scopedName(name, given), isAsked }
 }
@@ -116,7 +116,7 @@ function documentIdOf(fileName: string, of: Given): string {
   return fileName.replace(suffixOf(of), '')
 }
 
-/** The name of the file that a document of this knowledge base is made of. */
+/** Name of the file a document of this knowledge base was made from. */
 function ownName(id: string, of: Given, files: readonly UploadedFile[]): string {
   const scoped = scopedName(id, of)
   return files.some(({ name }) => name === scoped) ? scoped : id

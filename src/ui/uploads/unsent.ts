@@ -1,4 +1,6 @@
-/** Files on their way: the browser keeps them until the server has begun to read them, so that a closed page loses none. */
+/**
+ * Uploads not yet sent: the browser keeps them until the server has begun to read them, so that closing the page loses none.
+ */
 import { signal } from '@preact/signals'
 import type { NamedFile } from './picked-files.tsx'
 
@@ -9,7 +11,7 @@ interface UnsentFile extends NamedFile {
   readonly knowledgeBase: string
 }
 
-/** Those of windows that were closed before they had sent them. */
+/** Those of windows closed before sending them. */
 export const unsent = signal<readonly UnsentFile[]>([])
 
 const WINDOW = crypto.getRandomValues(new Uint32Array(2)).join('-')
@@ -28,7 +30,7 @@ export function forgetUnsent(ids: readonly number[]): void {
   void forget(ids.map(keyOf))
 }
 
-/** Takes them off the list: they are sent again, or not wanted. */
+/** Takes them off the list, to be sent again or discarded. */
 export function takeUnsent(): readonly UnsentFile[] {
   const taken = unsent.value
   unsent.value = []
@@ -71,7 +73,7 @@ async function inStore<T>(
     const database = await opened.database
     return await settled(work(database.transaction(STORE, mode).objectStore(STORE)))
   } catch {
-    // A full disk or a private window: what is being sent goes on without it.
+    // A full disk or a private window: sending goes on without it.
     return undefined
   }
 }

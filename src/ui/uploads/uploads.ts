@@ -1,7 +1,6 @@
 /**
- * Files on their way into knowledge bases. They go on when another view is opened, and by themselves after the connection
- * was cut. What has arrived of a knowledge base's files becomes one job, with which the server goes on whether this page is
- * open or not.
+ * Uploads into knowledge bases. They go on when another view is opened, and resume by themselves after a lost connection. A
+ * knowledge base's arrived files become one job, which the server continues whether this page is open or not.
  */
 import { signal } from '@preact/signals'
 import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
@@ -16,7 +15,7 @@ import type { NamedFile } from './picked-files.tsx'
 import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 
 const SENDING_MAX = 2
-/** Of more files than these the first are stored while the rest is sent. */
+/** With more files than this, the first are stored while the rest is being sent. */
 const JOB_FILES_MAX = 200
 /** How often something that was cut off is sent again by itself. */
 const ATTEMPTS_MAX = 4
@@ -26,12 +25,12 @@ export interface Upload extends NamedFile {
   readonly id: number
   readonly project: string
   readonly knowledgeBase: string
-  /** `arrived`: the server has the file; a job begins when the others of its knowledge base have arrived, too. */
+  /** `arrived`: the server has the file; a job starts when the knowledge base's other files have arrived, too. */
   readonly state: 'waiting' | 'sending' | 'arrived' | 'failed'
   /** Its name on the server, where its own is another file's. */
   readonly sentAs: string
   readonly replaces: boolean
-  /** Whether a model reads its pages without text: asked where that is needed. */
+  /** Whether a model reads its pages without text: asked if needed. */
   readonly ocr: OcrWish
   readonly sentBytes: number
   /** How often the connection was cut while it was sent. */
@@ -39,16 +38,14 @@ export interface Upload extends NamedFile {
   /** Under which names the server has it: several of a ZIP file. Empty: it has not arrived. */
   readonly storedAs: readonly string[]
   readonly failure?: Error
-  /** It is in a ZIP file, the rest of which has arrived. */
-  readonly partOf?: ZipPart
-}
-
-interface ZipPart {
-  /** The upload of the ZIP, and its name. */
-  readonly id: number
-  readonly zipName: string
-  /** Its own name, as it is stored. */
-  readonly name: string
+  /** Set for a file of a ZIP whose other files have arrived. */
+  readonly partOf?: {
+    /** The upload of the ZIP, and its name. */
+    readonly id: number
+    readonly zipName: string
+    /** Its own name, as it is stored. */
+    readonly name: string
+  }
 }
 
 /** The files of one knowledge base, since the first of those that are still on their way. */
@@ -60,20 +57,20 @@ export interface Sending {
   readonly bytes: number
   readonly bytesSent: number
   readonly failed: number
-  /** Since it began. */
+  /** Since the start. */
   readonly ms: number
   /** The server does not answer. */
   readonly isHeld: boolean
 }
 
 export const uploads = signal<readonly Upload[]>([])
-/** The last job that files became, by which a view knows that there is a new one. */
+/** The newest upload job, which tells views that there is one. */
 export const lastUploadJob = signal<Job | undefined>(undefined)
-/** Jobs that are about to begin with files that have arrived. */
+/** Jobs about to start with files that have arrived. */
 export const jobsToCome = signal(0)
 
 const stops = new Map<number, AbortController>()
-/** By knowledge base: what jobs have begun with already, while other files are still on their way. */
+/** By knowledge base: what jobs have already started with while other files are still being sent. */
 const begunWith = new Map<string, { files: number; bytes: number; sinceMs: number }>()
 const pause = { isOn: false }
 const ids = { last: 0 }
@@ -116,7 +113,7 @@ function nextId(): number {
 interface Retry {
   /** Files that have its name give way. */
   readonly replaces?: boolean
-  /** What was answered where a model would have to read it. */
+  /** The answer to whether a model should read it. */
   readonly ocr?: OcrWish
 }
 
@@ -162,7 +159,7 @@ export function takeStored(id: number): void {
   goOn()
 }
 
-/** Takes it off the list, and stops it where it is being sent. */
+/** Takes it off the list, and aborts it if it is being sent. */
 export function forgetUpload(id: number): void {
   forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
@@ -195,7 +192,7 @@ export function sendings(): readonly Sending[] {
   })
 }
 
-/** What the body of a request holds beside the file counts for nothing. */
+/** Does not count what the request body holds besides the file. */
 function sentOf({ state, sentBytes, content }: Upload): number {
   return state === 'arrived' ? content.size : Math.min(sentBytes, content.size)
 }
@@ -262,7 +259,7 @@ async function send(upload: Upload): Promise<void> {
     if (isTaken(error) && (await isKnown(upload, true))) return
     const free = isTaken(error) ? await (await copies()).freeName(upload) : undefined
     if (free?.isAsked === false) {
-      // A copy of its own that it left behind gives way.
+      // Replaces a copy it left behind itself.
       const own = { sentAs: free.name, replaces: free.name === sentAs, state: 'waiting' } as const
       change(id, (before) => ({ ...before, ...own }))
       return
@@ -314,7 +311,7 @@ function addParts(upload: Upload, left: UploadedFiles['failed']): void {
 
 const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'
 
-/** A file that was changed meanwhile can no longer be read, which looks as if the connection was cut. */
+/** A file changed meanwhile can no longer be read, which looks like a lost connection. */
 async function isThere(content: File): Promise<boolean> {
   return await content
     .slice(0, 1)
@@ -329,7 +326,7 @@ function isCut(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'unreachable'
 }
 
-/** What was cut off goes back to `before`, to be tried again by itself, as often as that is worth it. */
+/** After a lost connection, goes back to `before` to be retried, a limited number of times. */
 function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): Upload {
   const failure = asError(error)
   if (!isCut(failure) || upload.cuts + 1 >= ATTEMPTS_MAX)
@@ -338,7 +335,7 @@ function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): 
   return { ...upload, state: before, cuts: upload.cuts + 1 }
 }
 
-/** Arrived files of each knowledge base of which no other is still on its way, or of which there are enough for a job. */
+/** Arrived files per knowledge base, if no other file is still being sent or enough have arrived for a job. */
 function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] {
   return [...Map.groupBy(all, keyOf).values()].flatMap((group) => {
     const arrived = group.filter(({ state }) => state === 'arrived')
@@ -347,7 +344,7 @@ function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] 
   })
 }
 
-/** Files that a job has begun with are its own from then on. */
+/** From here the files belong to the job. */
 async function begin(arrived: readonly Upload[]): Promise<void> {
   const [first] = arrived
   if (first === undefined) return

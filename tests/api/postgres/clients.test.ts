@@ -122,6 +122,24 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test('sees in the catalog what was made and dropped meanwhile, also by others', async () => {
+    await withClient(open, async (client) => {
+      const names = async () => {
+        const { rows } = await client.query(
+          "SELECT relname FROM pg_class WHERE relname LIKE 'brief\\_%'",
+        )
+        return rows.map(({ relname }) => relname)
+      }
+      expect(await names()).toEqual([])
+      await open.t.send('POST', '/api/sql/query', { query: 'CREATE TABLE brief_one (a INTEGER)' })
+      await client.query('CREATE TABLE briefs (a INTEGER)')
+      expect(await names()).toEqual(['brief_one'])
+      await client.query('DROP TABLE brief_one')
+      await client.query('DROP TABLE briefs')
+      expect(await names()).toEqual([])
+    })
+  })
+
   test('cancels a statement', async () => {
     await withClient(open, async (client) => {
       const { processID, secretKey } = client as unknown as Record<string, number>

@@ -32,6 +32,8 @@ const OF_THE_CATALOG = [
   'INSERT INTO pg_catalog.pg_class (oid) VALUES (1)',
   'DROP VIEW pg_catalog.pg_class',
   'DELETE FROM pg_class',
+  "WITH x AS (SELECT 1 FROM pg_class) INSERT INTO pgc.session_facts VALUES ('a', 'b', 'c', 'd')",
+  'WITH x AS (SELECT 1 FROM pg_class) DELETE FROM pgc.own_relations',
 ]
 
 let served: Served

@@ -87,11 +87,14 @@ const VALUES: readonly (readonly [string, string, string])[] = [
   ["DATE '2000-01-01'", '00000000', '2000-01-01'],
   ["DATE '1999-02-28'", 'fffffecd', '1999-02-28'],
   ["DATE '0044-03-15 (BC)'", 'fff49d7b', '0044-03-15 BC'],
+  ["TIMESTAMP '0044-03-15 (BC) 04:05:06.5'", 'ff1af9e258ee81a0', '0044-03-15 04:05:06.5 BC'],
   ["DATE 'infinity'", '7fffffff', 'infinity'],
   ["DATE '20000-02-29'", '00645158', '20000-02-29'],
   ["TIME '04:05:06.789'", '00000003 6c97 ca88', '04:05:06.789'],
   ["TIMETZ '04:05:06+02:30'", '00000003 6c8b c080 ffff dcd8', '04:05:06+02:30'],
   ["TIMESTAMP '2000-01-01 00:00:01'", '00000000 000f4240', '2000-01-01 00:00:01'],
+  ["TIMESTAMP '9999-12-31 23:59:59.999999'", '0380e70b913b7fff', '9999-12-31 23:59:59.999999'],
+  ["TIMESTAMP '1999-12-31 23:59:59.5'", 'fffffffffff85ee0', '1999-12-31 23:59:59.5'],
   ["TIMESTAMP '-infinity'", '8000000000000000', '-infinity'],
   ["TIMESTAMPTZ '2000-01-01 01:00:00+01'", '0000000000000000', '2000-01-01 00:00:00+00'],
   [
@@ -252,6 +255,38 @@ describe('COPY', () => {
         .flat()
         .join(''),
     )
+  })
+
+  test('writes values of frequent types as it writes those of rare ones', async () => {
+    const columns = [
+      'true AS a, NULL::BOOLEAN AS b, (-128)::TINYINT AS c, 65535::USMALLINT AS d, -7 AS e, 9007199254740993 AS f',
+      "0.1::FLOAT AS g, 1e300::DOUBLE AS h, 'nan'::DOUBLE AS i, '-infinity'::DOUBLE AS j, (-1.5)::DECIMAL(9,2) AS k",
+      "(-0.05)::DECIMAL(18,2) AS l, 12::DECIMAL(4,0) AS m, 0.1::DECIMAL(18,10) AS n, DATE '1500-02-03' AS o",
+      "DATE '-infinity' AS p, TIMESTAMP '2024-01-02 03:04:05.1' AS q, TIMESTAMPTZ '2024-01-02 03:04:05+00' AS r, TIMESTAMPTZ '0044-03-15 (BC) 04:05:06.25+00' AS v",
+      "TIMESTAMP '0001-01-01 00:00:00' AS s, 'a\tb\\c\r\nd é' AS t, '' AS u",
+    ].join(', ')
+    const fast = (await copied(`COPY (SELECT ${columns}) TO STDOUT`)).bytes.toString()
+    // A list has no fast way, and takes the others with it.
+    const slow = (await copied(`COPY (SELECT ${columns}, [1] AS z) TO STDOUT`)).bytes.toString()
+    expect(slow).toBe(fast.replace('\n', '\t{1}\n'))
+    expect(fast.split('\t').slice(0, 6)).toEqual([
+      't',
+      '\\N',
+      '-128',
+      '65535',
+      '-7',
+      '9007199254740993',
+    ])
+    expect(fast).toContain('\t-1.50\t-0.05\t12\t0.1000000000\t1500-02-03\t-infinity\t')
+    expect(fast).toContain('\t2024-01-02 03:04:05.1\t2024-01-02 03:04:05+00\t')
+    expect(fast).toEndWith('\ta\\tb\\\\c\\r\\nd é\t\n')
+  })
+
+  test('a row whose text is long is one message', async () => {
+    const sql =
+      "COPY (SELECT repeat('x', 300000) || i AS s FROM range(5) t(i) ORDER BY i) TO STDOUT"
+    const { kinds, bytes } = await copied(sql)
+    expect([kinds, bytes.length]).toEqual(['HdddddcCZ', 5 * 300_002])
   })
 
   test('escapes what would end a cell or a line', async () => {

@@ -68,10 +68,14 @@ onLinux(
       'Where is tea from?',
     )
     expect([answer.code, answer.output.includes('Uji')]).toEqual([0, true])
-    const page = await (await fetch(url)).text()
-    const script = /\/assets\/[^"]+\.js/.exec(page)?.[0] ?? ''
-    for (const path of [script, '/docs', '/docs/sql', '/docs/assets/swagger-ui-bundle.js']) {
-      expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200])
+    for (const path of ['/', '/docs', '/docs/sql', '/docs/api', '/docs/decisions']) {
+      const page = await fetch(`${url}${path}`)
+      const linked = (await page.text()).matchAll(/(?:src|href)="(\/[^"#]+\.(?:js|css))"/g)
+      const files = [...linked].map(([, file = '']) => file)
+      expect([path, page.status, files.length > 0]).toEqual([path, 200, true])
+      for (const file of files) {
+        expect([file, (await fetch(`${url}${file}`)).status]).toEqual([file, 200])
+      }
     }
     // The server, under its supervisor.
     const { processId } = JSON.parse(await readFile(join(folder, 'data/eider.lock'), 'utf8'))

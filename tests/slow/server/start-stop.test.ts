@@ -81,6 +81,30 @@ describe('start', () => {
     expect(run('--nope').exitCode).toBe(2)
   })
 
+  const script = Bun.which('script')
+  const onTerminal = script === null || process.platform !== 'linux' ? test.skip : test
+  onTerminal('npm start on a terminal writes a log for people', async () => {
+    await withFolder(async (folder) => {
+      const child = Bun.spawn([script ?? '', '-qefc', 'npm start', '/dev/null'], {
+        cwd: join(import.meta.dir, '../../..'),
+        env: { ...process.env, EIDER_PORT: '0', EIDER_DATA_DIR: folder },
+        stdin: 'ignore',
+        stdout: 'pipe',
+      })
+      let output = ''
+      for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
+        output += piece
+        const [, address] = /is ready at (http:\S+?),/.exec(output) ?? []
+        if (address !== undefined && !output.includes('GET')) await fetch(`${address}/healthz`)
+        if (/GET \/healthz/.test(output)) break
+      }
+      child.kill()
+      await child.exited
+      expect(output).toMatch(/\d\d:\d\d:\d\d\S* GET \/healthz \S*200/)
+      expect(output).not.toContain('{"level"')
+    })
+  })
+
   test('without a thread pool in the environment it runs itself again with one', async () => {
     await withFolder(async (folder) => {
       const server = await startServer({ EIDER_DATA_DIR: folder, UV_THREADPOOL_SIZE: '' })

@@ -189,6 +189,7 @@ test.each([
   ['openai', 'Wie lange muss der Tee ziehen?', 0.5],
   ['builtin', 'зелёный чай', 0.05],
   ['builtin', '緑茶の味', 0.05],
+  ['builtin', 'الشاي الأخضر', 0],
   ['openai', 'зелёный чай', 0.5],
 ])('with %s, "%s" has the weight %p', (provider, text, alpha) => {
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }

@@ -102,7 +102,7 @@ async function answers(one: TestApp): Promise<unknown> {
   for (const question of QUESTIONS) asked.push(await one.rows(question))
   const documents = await one.send('GET', `${KB}/documents`)
   const document = await one.send('GET', `${KB}/documents/m`)
-  const found = await one.send('POST', `${KB}/search`, { query: 'green tea', limit: 3 })
+  const found = await one.send('POST', `${KB}/search`, { query: 'green tea', k: 3 })
   const { results } = found.body as { results: unknown }
   return {
     asked,
@@ -194,6 +194,39 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
     await server?.restart()
     const found = await remote.rows(`SELECT id FROM kb WHERE content = 'bergamot' LIMIT 1`)
     expect(found).toEqual([['kept']])
+  })
+
+  test('a server that cannot be reached is named, and used again when it can', async () => {
+    const at = (port: unknown) => {
+      const moved = { port, password: server?.parameters.password }
+      return `ALTER DATABASE pg PARAMETERS = ${JSON.stringify(moved)}`
+    }
+    await must(remote, at(1))
+    const search = `SELECT id FROM kb WHERE content = 'tea' LIMIT 1`
+    expect(await run(remote, search)).toContain('Data source pg (postgres at 127.0.0.1:1)')
+    const rows = [{ id: 'lost', content: 'never stored' }]
+    const put = await remote.send('PUT', KB, { knowledge_base: { rows } })
+    expect([put.status, put.text.includes('the connection is refused')]).toEqual([502, true])
+    await must(remote, at(server?.port))
+    expect(await remote.rows(search)).toHaveLength(1)
+    expect(await remote.rows(`SELECT id FROM kb WHERE id = 'lost'`)).toEqual([])
+  })
+
+  test('a server that takes no writes, tables of a later Eider, and tables that are gone', async () => {
+    await must(
+      remote,
+      `CREATE KNOWLEDGE_BASE odd USING storage = {"database": "pg", "table": "odd"}`,
+    )
+    const insert = `INSERT INTO odd (id, content) VALUES ('a', 'some text')`
+    await must(remote, insert)
+    await sql(`UPDATE eider.knowledge_bases SET format = 99 WHERE name = 'odd'`)
+    expect(await run(remote, 'SELECT id FROM odd')).toContain('later Eider')
+    expect(await run(remote, insert)).toContain('update Eider')
+    await sql(`UPDATE eider.knowledge_bases SET format = 1 WHERE name = 'odd'`)
+    expect(await remote.rows('SELECT id FROM odd')).toEqual([['a']])
+    await sql('DROP TABLE eider.odd')
+    expect(await run(remote, insert)).toContain('the tables were dropped there')
+    await must(remote, 'DROP KNOWLEDGE_BASE odd')
   })
 
   test('the examples of docs/scaling.md', async () => {

@@ -25,9 +25,9 @@ export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
     readonly tokenTtlSeconds: number
   } & KeyAccessDeps['settings']
   readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
-  /** Tokens that were logged out before they expired. They outlive the process. */
+  /** Tokens logged out before they expired. They outlive the process. */
   readonly revokedTokens: {
-    /** @param expiresMs when the token expires by itself; after that it need not be remembered */
+    /** @param expiresMs when the token expires; after that it need not be remembered */
     revoke(tokenId: string, expiresMs: number): Promise<void>
     isRevoked(tokenId: string): boolean
   }
@@ -47,7 +47,7 @@ export interface Identity {
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
-/** Logins and their tokens, and keys. Without a username and password in the settings, everyone may come in. */
+/** Logins with their tokens, and keys. Without a username and password in the settings, access is open to everyone. */
 export class Authentication {
   readonly isOn: boolean
   readonly #deps: AuthenticationDeps
@@ -72,7 +72,7 @@ export class Authentication {
     this.#keys = new KeyAccess(deps)
   }
 
-  /** The name of the user of the settings; undefined: the login is off. */
+  /** Name of the user in the settings; undefined: the login is off. */
   get firstAdmin(): string | undefined {
     return this.isOn ? this.#first.name : undefined
   }
@@ -101,8 +101,8 @@ export class Authentication {
   }
 
   /**
-   * A token for a client that proves that it knows the password without sending it. Only the user of the settings can: the
-   * server has no other user's password, and the form in which it keeps them fits no such proof.
+   * A token for a client that proves to know the password without sending it. Only the user of the settings can do so: the
+   * stored form of other passwords does not support such a proof.
    * @param proves called for every name, so that the time taken does not reveal which one exists
    * @throws AppError `wrong_credentials`, `too_many_logins`
    */
@@ -123,7 +123,7 @@ export class Authentication {
   }
 
   /**
-   * A user changes their own password: all their tokens become void, and a new one is returned.
+   * A user changes their own password: all their tokens become invalid, and a new one is returned.
    * @throws AppError `forbidden`, `user_of_settings`, `wrong_credentials`, `too_many_logins`
    */
   async changeOwnPassword(
@@ -218,8 +218,8 @@ export class Authentication {
   }
 
   /**
-   * Who makes the request, and the id of the login that it belongs to. A promise only where a token is looked at: every
-   * request asks, and promises cost.
+   * Who makes the request, and the id of the login. A promise only if a token must be verified: every request calls this,
+   * and promises cost.
    * @throws AppError `unauthorized`, `rate_limited`
    */
   identify(request: Request): Identity | Promise<Identity> {
@@ -242,7 +242,7 @@ export class Authentication {
     return this.#keys.identify(text)
   }
 
-  /** The token, also as a cookie. Its value is a JWT, which holds no `=`: existing clients split there. */
+  /** The token, also as a cookie. A JWT contains no `=`, at which existing clients split. */
   tokenAnswer(token: string, request: Request): Response {
     const cookie = cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
     const headers = { 'set-cookie': cookie, 'cache-control': 'no-store' }
@@ -253,7 +253,7 @@ export class Authentication {
     return cookieOf('', 0, request)
   }
 
-  /** With what its user may do now. */
+  /** With its user's current rights. */
   async #sessionOf(
     token: string,
   ): Promise<(TokenSession & { readonly principal: Principal }) | undefined> {
@@ -273,8 +273,8 @@ function cookieOf(value: string, maxAgeSeconds: number, request: Request): strin
 }
 
 /**
- * Whether the client uses TLS up to the proxy. Browsers tell in the `Origin` header of everything except GET; for other
- * requests the proxy may tell. The proxy need not be trusted for this: a false claim only costs the client its own cookie.
+ * Whether the client uses TLS up to the proxy. Browsers show it in the `Origin` header of all methods but GET; for other
+ * requests the proxy may. The proxy need not be trusted: a false claim only costs the client its own cookie.
  */
 function cameByTls({ headers }: Request): boolean {
   const origin = headers.get('origin')
@@ -291,7 +291,7 @@ function wrongCredentials(): AppError {
   return new AppError('wrong_credentials', 'Invalid username or password')
 }
 
-/** Takes the same time wherever the two differ, and always compares both. */
+/** Constant time: always compares both completely. */
 function areEqual(sent: Credentials, expected: Credentials): boolean {
   const isUser = timingSafeEqual(digestOf(sent.username), digestOf(expected.username))
   const isPassword = timingSafeEqual(digestOf(sent.password), digestOf(expected.password))
@@ -302,7 +302,7 @@ function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** The bearer token and the cookie's, those that are there. */
+/** The bearer token and the cookie's, if present. */
 function tokensOf(request: Request): readonly string[] {
   const bearer = /^bearer +(\S+)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
   const cookies = (request.headers.get('cookie') ?? '').split(';')
@@ -317,8 +317,8 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 
 /**
- * Refuses a change that a page of another site asks for. Browsers send `Origin` with every such request; other clients
- * send none.
+ * Refuses changes requested by a page of another site. Browsers send `Origin` with every such request; other clients send
+ * none.
  * @param isOwnMachine the server listens on this machine only and asks for no login: a page whose own name resolves to it must
  * not get in. With a login such a page has no cookie, and a proxy may give the server any name
  * @throws AppError `forbidden_origin`

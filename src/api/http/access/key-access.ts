@@ -21,7 +21,7 @@ export interface KeyAccessDeps {
 const KEY_REFUSED =
   'This key opens nothing: it is not whole, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
 
-/** Who comes in with a key, and how often. */
+/** Access by key, and its rate limit. */
 export class KeyAccess {
   readonly #deps: KeyAccessDeps
   /** One bucket per key, which holds a minute's requests, fills evenly, and is dropped with its key. */
@@ -40,7 +40,7 @@ export class KeyAccess {
     return { principal: key.principal, login: loginOf(key) }
   }
 
-  /** Whose requests share places and variables; undefined: the key opens nothing. */
+  /** Whose requests share places and variables; undefined: the key is invalid. */
   loginOf(text: string): string | undefined {
     const key = this.#known(text)
     return key === undefined ? undefined : loginOf(key)
@@ -74,8 +74,8 @@ function loginOf({ id }: KnownKey): string {
 }
 
 /**
- * Recognizes anything that looks like an Eider key, complete or not: a client that sends one wants its limits to apply, even
- * on a server without a login. Other tokens are not keys. MindsDB's client for Python sends its `api_key` as `X-Api-Key`.
+ * Recognizes anything that looks like an Eider key, complete or not: a client that sends one expects its limits to apply,
+ * even on a server without a login. Other tokens are not keys. MindsDB's Python client sends its `api_key` as `X-Api-Key`.
  */
 export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undefined {
   return keyTextIn(headers.get('authorization')) ?? keyTextIn(headers.get('x-api-key'))

@@ -12,20 +12,20 @@ export interface LoginThrottleDeps {
 }
 
 const FIRST_DELAY_MS = 250
-/** For a name that few clients guess at. */
+/** For a name that few clients guess. */
 const DELAY_MS_MAX = 1_000
-/** Wrong attempts under one name, from wherever, before each further doubling of them doubles the longest delay. */
+/** Wrong attempts for one name, from anywhere, until each further doubling doubles the longest delay. */
 const NAME_WRONG_FREE = 100
 const NAME_DELAY_MS_MAX = 10_000
 /** After this long without a wrong attempt, the count restarts. */
 const QUIET_MS = 15 * MINUTE_MS
 
 /**
- * Running wrong attempts of one client under one name. One more is refused before it is compared: otherwise a client that
- * sends guesses in parallel would not be slowed down.
+ * Pending wrong attempts of one client for one name. Another is refused without comparing: otherwise parallel guesses would
+ * not be slowed down.
  */
 const UNDER_WAY_MAX = 64
-/** Wrong attempts that wait for their answer, of all clients together. The next one hears at once that it was wrong. */
+/** Wrong attempts waiting for their answer, of all clients. The next is answered at once. */
 const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
 const NAMES_MAX = 10_000
@@ -38,7 +38,7 @@ interface WrongAttempts {
 interface ClientAttempts extends WrongAttempts {
   /** When each delay under way is over. It counts on when the client hangs up. */
   underWay: readonly number[]
-  /** Attempts that are being compared. */
+  /** Attempts being compared. */
   comparing: number
 }
 
@@ -58,7 +58,7 @@ export class LoginThrottle {
   }
 
   /**
-   * What `check` finds; undefined: the credentials are wrong.
+   * The result of `check`; undefined: wrong credentials.
    * @param check may be slow: its time counts towards the delay, so that timing does not reveal which names exist
    * @throws AppError `too_many_logins`, the signal's reason
    */

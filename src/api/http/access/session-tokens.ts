@@ -4,13 +4,13 @@ import { LruMap } from '../../../core/runtime/lru-map.ts'
 export interface TokenSession {
   readonly tokenId: string
   readonly expiresMs: number
-  /** undefined: the one of the settings. */
+  /** undefined: the user of the settings. */
   readonly user: TokenUser | undefined
 }
 
 interface TokenUser {
   readonly id: number
-  /** Of the password for which the token was issued. */
+  /** Fingerprint of the password the token was issued for. */
   readonly mark: string
 }
 
@@ -18,8 +18,8 @@ interface TokenUser {
 const CHECKED_MAX = 10_000
 
 /**
- * The tokens of logins. The tokens of the user in the settings are signed with a key derived from those credentials, so that
- * changing them ends that user's sessions and no others.
+ * Tokens of logins. Those of the user in the settings are signed with a key derived from those credentials, so that changing
+ * them ends that user's sessions only.
  */
 export class SessionTokens {
   readonly #first: TokenSigner

@@ -15,7 +15,7 @@ export function eventStream(
   return chunkStream(chunksOf(events), scope)
 }
 
-/** The same for chunks that are text already. */
+/** The same for chunks that are already text. */
 export async function chunkStream(
   chunks: AsyncGenerator<string, void>,
   scope: RequestScope,

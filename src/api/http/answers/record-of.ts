@@ -14,8 +14,8 @@ interface ObjectSchema extends TSchema {
 type Names<S extends ObjectSchema> = keyof S['properties'] & string
 
 /**
- * What makes a record of a thing. The field `created_at` is the thing's own `createdAt`, and so on within it; `own` has those
- * that are called otherwise, or computed.
+ * Builds a record from an object. The field `created_at` comes from `createdAt`, also in nested objects; `own` has fields
+ * with other names, or computed ones.
  * @example recordOf<View>()(VIEW, { project: (view) => view.projectName })
  */
 export function recordOf<Thing extends object>() {

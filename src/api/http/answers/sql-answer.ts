@@ -42,7 +42,7 @@ export const ROWS_AS = {
   [ARROW]: t.String({ format: 'binary' }),
 }
 
-/** The first format in the Accept header that is supported; JSON without one. */
+/** The first supported format in the Accept header; JSON without one. */
 export function acceptedFormat(accept: string | null): AnswerFormat {
   if (accept === null || accept.includes('application/json')) return 'json'
   if (accept.includes('text/csv')) return 'csv'
@@ -52,8 +52,8 @@ export function acceptedFormat(accept: string | null): AnswerFormat {
 }
 
 /**
- * A statement that fails is answered with 200 and `type` error: clients look there. Who asked for rows in a format that
- * has no place for that gets a problem, as from every other route.
+ * A failed statement is answered with 200 and `type` error, where clients expect it. Requests for row formats without room
+ * for that get a problem, like on every other route.
  */
 export async function statementAnswer(
   context: RouteContext,
@@ -95,7 +95,7 @@ export async function statementAnswer(
 
 type TableResult = Extract<QueryResult, { kind: 'table' }>
 
-/** Its rows with texts for what a number of JSON cannot say; those that are of JSON alone as they are. */
+/** The rows with texts for numbers that JSON cannot express; rows that exist only as JSON are unchanged. */
 function exactly(result: TableResult): TableResult {
   const { ready: _, exactBatches, encoded, ...rows } = result.rows
   if (exactBatches === undefined) return result
@@ -167,15 +167,15 @@ async function* piecesAfter(
 }
 
 /**
- * The result of a statement as an answer. Rows are written batch by batch as the client reads
- * them; a result of one batch, as most are, goes out in one piece.
+ * Answers with the result of a statement. Rows are written batch by batch as the client reads them; the usual single batch
+ * goes out in one piece.
  * @throws AppError when reading fails before the second batch
  */
 async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Response> {
   const { format, scope } = init
   const { ready, columns, warnings = [] } = result.rows
   if (ready !== undefined) {
-    // In this order: a format may learn from its head what rows are written with.
+    // In this order: the head may set how a format writes its rows.
     const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
     const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
@@ -233,7 +233,7 @@ async function* restOf(
   yield tail
 }
 
-/** For a failure that the answer reports in its own format: it is noted and logged here. */
+/** For a failure reported in the answer's own format: notes and logs it here. */
 function logStreamFailure(context: RouteContext, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return

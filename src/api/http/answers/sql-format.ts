@@ -4,16 +4,16 @@ import { type AppError, ERRORS } from '../../../core/errors.ts'
 
 export type ResultRow = readonly ResultValue[]
 
-/** How the rows of a statement are written. Each part is text; together they are one whole body. */
+/** How the rows of a statement are written. All parts together are one complete body. */
 export interface SqlFormat {
   readonly contentType: string
   /** The engine's name for the format; it writes the same bytes faster if the rows are its own. */
   readonly encoding?: 'csv' | 'ndjson'
   /**
-   * Padding without meaning between two parts, sent while the next rows take their time.
+   * Padding between two parts, sent while the next rows take time.
    */
   readonly keepAlive?: string
-  /** @param warnings what is known to be amiss before the first row */
+  /** @param warnings those known before the first row */
   head(columns: readonly ResultColumn[], warnings: readonly string[]): string
   /** @param isFirst no rows were written before */
   rows(rows: readonly ResultRow[], isFirst: boolean): string
@@ -56,8 +56,8 @@ function namesOf(columns: readonly ResultColumn[]): readonly string[] {
 }
 
 /**
- * The result of a query as clients read it. `type` comes last, so that a statement which fails after its
- * first rows still ends as JSON that says `error`.
+ * A query result as clients read it. `type` comes last, so that a statement that fails after its first rows still ends as
+ * JSON with `error`.
  */
 const JSON_FORMAT: SqlFormat = {
   contentType: 'application/json',
@@ -75,7 +75,7 @@ const JSON_FORMAT: SqlFormat = {
 }
 
 /**
- * RFC 4180, with the names as its first line. A text that is empty is quoted, a null is not there.
+ * RFC 4180, with names in the first line. An empty text is quoted, a null is not.
  */
 const CSV_FORMAT: SqlFormat = {
   contentType: 'text/csv; charset=utf-8; header=present',
@@ -94,8 +94,7 @@ function csvLine(values: readonly ResultValue[]): string {
 }
 
 /**
- * These formats have no place for a failure: the connection is cut, so that no client takes the
- * part for the whole.
+ * These formats cannot express a failure: the connection is cut, so that no client takes a part for the whole.
  */
 function endOrThrow(failure: AppError | null): string {
   if (failure !== null) throw failure
@@ -121,7 +120,7 @@ function objectText(keys: readonly string[], row: ResultRow): string {
   return `{${row.map((value, index) => `${keys[index]}:${JSON.stringify(value)}`).join(',')}}`
 }
 
-/** A name that is there already gets a number: an object cannot hold both. */
+/** Numbers repeated names: an object cannot hold both. */
 export function distinct(names: readonly string[]): readonly string[] {
   const seen = new Set<string>()
   return names.map((name) => {

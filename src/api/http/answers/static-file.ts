@@ -1,4 +1,4 @@
-/** Bytes that are the same for everyone: built once, compressed once, and not sent to a client that has them. */
+/** Content that is the same for everyone: built once, compressed once, and not sent to a client that has it. */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -28,7 +28,7 @@ export async function staticFile(
   }
 }
 
-/** @returns a function that calls `make` at its first call, and again after a failure */
+/** @returns a function that calls `make` on the first call, and again after a failure */
 export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -49,7 +49,7 @@ export function staticAnswer(
   const headers = {
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
-    // Asked for each time, and answered with 304 while it is the same: an update shows right away.
+    // Revalidated each time, with 304 while unchanged: an update shows at once.
     'cache-control': 'no-cache',
     ...more,
     'content-type': contentType,
@@ -83,8 +83,8 @@ function takesGzip(accepted: string): boolean {
 }
 
 /**
- * The bytes as they were sent, for saving: nothing of what others uploaded runs in a browser under this address.
- * Bun's file is sent without being held in memory.
+ * The bytes as they were uploaded, for saving: no foreign content may run in a browser under this address. Bun sends the
+ * file without loading it.
  */
 export async function fileContentResponse(
   context: RouteContext,
@@ -116,7 +116,7 @@ export async function fileContentResponse(
 
 interface Range {
   readonly start: number
-  /** The first byte that is not part of it. */
+  /** Exclusive. */
   readonly end: number
 }
 

@@ -100,7 +100,7 @@ function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error
 }
 
 /**
- * Unset values are shown empty, never null: sent back, an empty value means "not set" again.
+ * Unset values are shown empty, never null: sent back, an empty value means "not set".
  * @param sentApiKey the key that this very request carried; only then it is shown (docs/contract.md 2.4)
  */
 export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGENT> {

@@ -27,7 +27,7 @@ export async function readJson<T>(
   return checked
 }
 
-/** The name of what a body defines, also where the definition is wrapped: `{"agent": {"name": …}}`. */
+/** The name in a definition, also if the definition is wrapped: `{"agent": {"name": …}}`. */
 function nameIn(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('name' in value) return typeof value.name === 'string' ? value.name : undefined
@@ -48,7 +48,7 @@ export async function readBody(
   const name = isOwn ? 'the limit of this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
   const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
   context.scopeOf(request).bodyArrived()
-  // Bodies of several packets arrive together, and reading one takes its time.
+  // Bodies of several packets arrive together, and reading one takes time.
   if (bytes.length > SMALL_BYTES_MAX) await context.requests.bodyTurn()
   return bytes
 }
@@ -90,7 +90,7 @@ async function readAll(
 
 interface BodyLimit {
   readonly bytesMax: number
-  /** The name of the limit: a setting if that can be raised. */
+  /** Name of the limit: a setting if it can be raised. */
   readonly name: string
 }
 
@@ -123,7 +123,7 @@ export interface BodySchema<T> {
   check(value: unknown, method: string): T
 }
 
-/** Compiles once, with the first body: a start waits for none. Call it where the module is loaded, never for a request. */
+/** Compiles on the first body, so that startup does not wait. Call it when the module loads, never per request. */
 export function bodySchema<S extends TSchema>(
   schema: S,
   limits: { readonly bytesMax?: number } = {},
@@ -186,8 +186,7 @@ function shapeError(error: WrongValue, method: string): AppError {
 }
 
 /**
- * A value that may be of several kinds is refused as a whole: by the one kind that it is, this
- * finds what in it is to blame.
+ * A value that fits no variant is refused as a whole: this finds the wrong part within the variant it resembles.
  */
 function innermost(error: WrongValue): WrongValue {
   const variants: readonly TSchema[] = error.schema.anyOf ?? []
@@ -197,7 +196,7 @@ function innermost(error: WrongValue): WrongValue {
   const inner = Iterator.from(error.errors[index] ?? [])
     .take(INNER_ERRORS_MAX)
     .toArray()
-  // A field that is misspelled is missing, too: its own name says more.
+  // A misspelled field also counts as missing: its own name says more.
   const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
   return found === undefined ? error : innermost(found)
 }

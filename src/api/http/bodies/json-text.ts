@@ -1,4 +1,4 @@
-/** JSON text to values, large ones in pieces, so that other requests are answered in between. */
+/** Parses JSON text, large ones in pieces, so that other requests are answered in between. */
 import { AppError } from '../../../core/errors.ts'
 import { jsonMistake } from '../../../core/json-mistake.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
@@ -18,7 +18,7 @@ const CONTAINERS_MAX = 1_000_000
 const KEYS_MAX = 100_000
 
 const SLICE_MS = 8
-/** Bytes or strings that are looked at between two readings of the clock. */
+/** Bytes or strings examined between two checks of the clock. */
 const STEPS_PER_LOOK = 16_384
 
 /**
@@ -67,8 +67,8 @@ function parsePiece(text: string): unknown {
 }
 
 /**
- * The key, with its characters literal or escaped. A quote in a string has a backslash before it, and valid JSON has no name
- * after a string's end.
+ * The key, with literal or escaped characters. A quote within a string follows a backslash, and valid JSON has no name right
+ * after a string.
  */
 const PROTO_KEY =
   /(?<!\\)"(?:_|\\u005[fF]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[fF])(?:t|\\u0074)(?:o|\\u006[fF])(?:_|\\u005[fF]){2}"\s*:/
@@ -103,7 +103,7 @@ function withExactIntegers(json: string): string {
 
 const IN_NUMBER: ReadonlySet<string> = new Set('0123456789+-.eE')
 
-/** Behind the quote that ends the string. */
+/** The position after the closing quote. */
 function endOfText(json: string, from: number): number {
   for (let at = from; at < json.length; at += 1) {
     const code = json.charCodeAt(at)
@@ -133,35 +133,35 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** A list or object that has not ended. */
+/** An open list or object. */
 interface Open {
   readonly isList: boolean
   /** Of its bracket. */
   readonly start: number
-  /** Where the part that is not parsed yet begins, and the item at work in it. */
+  /** Start of the unparsed part, and the current item in it. */
   from: number
   item: number
-  /** What was parsed of it; null: nothing, it is small so far. */
+  /** Its parsed content; null: none, it is still small. */
   value: unknown[] | Record<string, unknown> | null
   keys: number
-  /** The item at work is in `value` already: a list or object that was parsed in pieces. */
+  /** The current item is already in `value`: a list or object parsed in pieces. */
   isTaken: boolean
 }
 
 /**
- * Goes through the text once. Items that follow each other are one piece for `JSON.parse`, which finds every mistake in
- * them; only a list or object of more than one piece is put together here, and with it those around it.
+ * Scans the text once. Consecutive items form one piece for `JSON.parse`, which finds every mistake in them; only lists and
+ * objects larger than a piece, and those around them, are built here.
  */
 class PieceReader {
   readonly #bytes: Uint8Array
   readonly #giveWay: () => Promise<void>
   readonly #open: Open[] = []
   readonly #start: number
-  /** Nothing before it waits to be parsed. */
+  /** Everything before it is parsed. */
   #parsedTo: number
   /** Bytes of strings since then. */
   #stringBytes = 0
-  /** The outermost list or object, where it was parsed in pieces. */
+  /** The outermost list or object, if parsed in pieces. */
   #root: Open | null = null
 
   constructor(bytes: Uint8Array, giveWay: () => Promise<void>) {
@@ -238,7 +238,7 @@ class PieceReader {
     this.#stringBytes = 0
   }
 
-  /** From here on all that are open are put together item by item. */
+  /** From here on, all open ones are built item by item. */
   #build(): void {
     let outer: Open | null = null
     for (const inner of this.#open) {

@@ -1,12 +1,12 @@
-/** The parts of a `multipart/form-data` body (RFC 7578), read as they come: at most one piece is in memory. */
+/** The parts of a `multipart/form-data` body (RFC 7578), read as they arrive: at most one piece is in memory. */
 import { AppError } from '../../../core/errors.ts'
 
 export interface FormPart {
   readonly name: string
-  /** The sender's name for a file; null: the part is a field. */
+  /** The sender's file name; null: the part is a field. */
   readonly fileName: string | null
   readonly contentType: string | null
-  /** Parts that were not read are skipped. */
+  /** Unread parts are skipped. */
   readonly content: AsyncIterable<Uint8Array>
 }
 
@@ -19,7 +19,7 @@ const HEADERS_END = Buffer.from('\r\n\r\n')
 
 /**
  * Each part must be read before the next one is requested.
- * @throws AppError `invalid_request` for a body that is not what its content type says
+ * @throws AppError `invalid_request` for a body that does not match its content type
  */
 export async function* formParts(
   body: AsyncIterable<Uint8Array>,
@@ -54,7 +54,7 @@ async function isLast(reader: PieceReader): Promise<boolean> {
   return false
 }
 
-/** Takes pieces from a body up to a mark, however they are cut. */
+/** Reads a body up to a mark, however it is split. */
 class PieceReader {
   readonly #source: AsyncIterator<Uint8Array>
   /** The first delimiter may be the very first bytes. */

@@ -154,7 +154,7 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** Where a list continues: `next` of the previous page. */
+/** The previous page's `next`. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
     schema: t.String({ description: '`next` of the previous page' }),
@@ -170,7 +170,7 @@ export function paging(description: string) {
   return { limit: wholeNumber({ min: 1, max: 1000, unset: 50, description }), cursor: cursor() }
 }
 
-/** A page of those that came before the cursor. */
+/** A page of those before the cursor. */
 export function pageBefore(given: { readonly limit: number; readonly cursor: string | undefined }) {
   const { limit, cursor: before } = given
   return { limit, before: before === undefined ? null : Number(before) }
@@ -187,7 +187,7 @@ export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: b
   }
 }
 
-/** A page of a list that is held whole. */
+/** A page of a list held in memory. */
 export function pageFrom<T>(
   found: readonly T[],
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -239,6 +239,6 @@ function parsed(sent: string, name: string): unknown {
 /** Only the values that were sent. */
 export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
-  // The entries that stay have values.
+  // The remaining entries have values.
   return Object.fromEntries(set) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 }

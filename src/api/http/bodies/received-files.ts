@@ -1,4 +1,4 @@
-/** The files in a request's body, written to disk as they come. */
+/** Writes the files in a request's body to disk as they arrive. */
 import type { IncomingFile, IncomingFolder } from '../../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -14,12 +14,12 @@ export interface ReceivedFile extends IncomingFile {
 
 export interface ReceivedFiles {
   readonly files: readonly ReceivedFile[]
-  /** Query parameters, and over them the fields of the form or of the JSON that asks for an address. */
+  /** Query parameters, overridden by fields of the form or of the JSON with an address. */
   readonly fields: ReadonlyMap<string, string>
 }
 
 const FIELD_BYTES_MAX = 16 * 1024
-/** JSON that asks for an address is never longer than this; longer JSON is a file itself. */
+/** JSON with an address is never longer than this; longer JSON is a file itself. */
 const ADDRESS_BYTES_MAX = 64 * 1024
 
 /**
@@ -82,8 +82,8 @@ async function fileOfBody(
 }
 
 /**
- * `{"source_type": "url", …}` asks the server to fetch the file. JSON of another source type is refused where the fields are
- * read; without one, or with `file`, it is a file itself.
+ * `{"source_type": "url", …}` asks the server to fetch the file. JSON with another source type is refused when the fields
+ * are read; without one, or with `file`, it is a file itself.
  */
 async function addressAsked(
   [file]: readonly ReceivedFile[],
@@ -99,8 +99,8 @@ async function addressAsked(
 }
 
 /**
- * The body, checked against the limit before it is read (Content-Length) and while it is.
- * @throws AppError `body_too_large`, `cancelled` where the client leaves in the middle
+ * The body, checked against the limit before reading (Content-Length) and during it.
+ * @throws AppError `body_too_large`, `cancelled` if the client leaves halfway
  */
 async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<Uint8Array, void> {
   const declared = request.headers.get('content-length')
@@ -116,7 +116,7 @@ async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<
     if (error instanceof AppError) throw error
     throw leftEarly(error)
   }
-  // Bun ends the stream of a client that is gone as if it were whole.
+  // If a client disconnects, Bun ends its stream as if it were complete.
   if (declared !== null && sizeBytes < Number(declared)) throw leftEarly(null)
 }
 

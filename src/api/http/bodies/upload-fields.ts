@@ -41,7 +41,7 @@ const UPLOADING = {
 const BYTES = t.String({ format: 'binary' })
 const FILES = t.Array(BYTES, { description: 'The files, each with its name', minItems: 1 })
 
-/** As parameters of the query, which are read with the fields of the form. */
+/** As query parameters, read together with form fields. */
 export const UPLOAD_QUERY = {
   read: () => null,
   parameters: Object.fromEntries(
@@ -49,11 +49,11 @@ export const UPLOAD_QUERY = {
   ),
 }
 /** As fields of a form. */
-export const UPLOAD_FORM = t.Object(optional(UPLOADING))
-export const UPLOADS_FORM = t.Object({ file: FILES, ...optional(UPLOADING) })
-export const READING_FORM = t.Object({ file: FILES, ...optional(READING) })
+export const UPLOAD_FORM = t.Object(optionalField(UPLOADING))
+export const UPLOADS_FORM = t.Object({ file: FILES, ...optionalField(UPLOADING) })
+export const READING_FORM = t.Object({ file: FILES, ...optionalField(READING) })
 
-function optional(fields: Readonly<Record<string, TSchema>>): Record<string, TSchema> {
+function optionalField(fields: Readonly<Record<string, TSchema>>): Record<string, TSchema> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [name, t.Optional(schema)]),
   )

@@ -1,4 +1,4 @@
-/** Files on their way into a vector store, and those that did not get there. */
+/** Files being added to a vector store, and those that failed. */
 
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal } from '../../../core/domain/access/principal.ts'
@@ -36,7 +36,7 @@ export function batchIdOf(jobId: number): string {
   return `vsfb_${jobId}`
 }
 
-/** What each file came to the last time, by its id; the oldest first. @param attachments the newest first */
+/** The latest outcome of each file by id, oldest first. @param attachments newest first */
 export function attachedFiles(
   attachments: readonly Attachment[],
 ): ReadonlyMap<string, AttachedFile> {

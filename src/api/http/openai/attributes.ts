@@ -79,7 +79,7 @@ const OF_CHUNKS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** Metadata of a document or chunk. Values other than text, numbers and booleans are given as JSON. */
+/** Metadata of a document or chunk. Values other than text, numbers and booleans become JSON. */
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {
@@ -95,7 +95,7 @@ export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>):
 /** As in `POST …/search`. */
 type Filter = Readonly<Record<string, unknown>>
 
-const COMPARISONS: Readonly<Record<string, string>> = {
+const FILTER_OPS: Readonly<Record<string, string>> = {
   eq: '=',
   ne: 'not',
   gt: '>',
@@ -112,7 +112,7 @@ const NO_FILTER: Filter = {}
 const NO_ATTRIBUTES: Filter = { id: { in: [] } }
 
 /**
- * A key that no document has matches nothing: a filter is written before the first file that has it comes.
+ * An unknown key matches nothing: filters are written before the first file that has it arrives.
  * @throws AppError `invalid_request` that names the place
  */
 export function searchFilterOf(kb: KnowledgeBase, sent: unknown): Filter {
@@ -141,11 +141,11 @@ function filterOf(sent: unknown, place: Place): Filter {
     })
     return { [type]: inner }
   }
-  const operator = typeof type === 'string' && Object.hasOwn(COMPARISONS, type) && COMPARISONS[type]
+  const operator = typeof type === 'string' && Object.hasOwn(FILTER_OPS, type) && FILTER_OPS[type]
   if (typeof operator !== 'string') {
     throw wrong(
       `${path}.type`,
-      `must be one of ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`,
+      `must be one of ${[...Object.keys(FILTER_OPS), 'and', 'or'].join(', ')}`,
     )
   }
   if (typeof key !== 'string' || key === '') throw wrong(`${path}.key`, 'must be a text')

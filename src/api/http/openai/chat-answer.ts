@@ -55,8 +55,8 @@ function completionOf(end: End, thought: string, terms: ChatTerms) {
 }
 
 /**
- * The chunks of a stream as server-sent events. A failure after the first chunk is sent as an `error` instead of a chunk, as
- * those clients expect; `[DONE]` always comes last.
+ * The chunks of a stream as server-sent events. A failure after the first chunk is sent as `error` in its place, as those
+ * clients expect; `[DONE]` always comes last.
  */
 export async function* completionChunks(
   pieces: AsyncIterable<Piece>,
@@ -145,7 +145,7 @@ function chatIdOf(traceId: string): string {
   return `chatcmpl-${traceId}`
 }
 
-const FINISHES: Readonly<Record<FinishReason, string>> = {
+const CHAT_FINISHES: Readonly<Record<FinishReason, string>> = {
   stop: 'stop',
   tool_calls: 'stop',
   length: 'length',
@@ -154,10 +154,10 @@ const FINISHES: Readonly<Record<FinishReason, string>> = {
 }
 
 function finishOf({ finish = 'stop' }: Answer): string {
-  return FINISHES[finish]
+  return CHAT_FINISHES[finish]
 }
 
-/** null: the provider did not count. */
+/** null: not counted by the provider. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage
@@ -177,11 +177,11 @@ export type Piece =
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
-/** `start` comes first and `end` last; all text together is the answer, after what the model said before its calls. */
+/** `start` comes first and `end` last; the texts together are the answer, after what the model said before its calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
   given: {
-    /** Whether text may come before the answer is whole. */
+    /** Whether text may be sent before the answer is complete. */
     readonly deltas: boolean
     readonly withSteps: boolean
   },
@@ -193,7 +193,7 @@ export async function* answerPieces(
   let turn = ''
   let hasEarlier = false
   try {
-    // Bounded: the deadline ends every question.
+    // Bounded by the deadline of every question.
     for (;;) {
       const next = await iterator.next()
       if (next.done === true) {
@@ -227,8 +227,8 @@ export async function* answerPieces(
 }
 
 /**
- * The part of the answer not yet passed on. If only its end marks a thought of the model as one, the thought comes before
- * it.
+ * The part of the answer not passed on yet. If only its end shows that something was a thought of the model, the thought
+ * comes first.
  */
 function restOf(answer: string, told: string): string {
   if (told.endsWith(answer) || told.trim() === answer.trim()) return ''
@@ -255,7 +255,7 @@ function inline(text: string): string {
 
 export interface CitedPlace {
   readonly citation: Citation
-  /** Where the answer names the chunk, in UTF-16 code units; both 0 if it does not. */
+  /** Where the answer cites the chunk, in UTF-16 code units; both 0 if it does not. */
   readonly start: number
   readonly end: number
   /** The document's address. Its fragment distinguishes citations of one document, because clients show one per address. */

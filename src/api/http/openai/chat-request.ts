@@ -1,5 +1,5 @@
 import { maybe, open } from '../request/schema-words.ts'
-/** A body of `/v1/chat/completions`: what of it is honoured, what is left aside, and what is refused. */
+/** A body of `/v1/chat/completions`: what is honoured, ignored and refused. */
 
 import { t } from 'elysia'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
@@ -40,7 +40,7 @@ export const CHAT = bodySchema(
 
 export type ChatBody = ReturnType<(typeof CHAT)['check']>
 
-/** The header that asks for tool steps where a client cannot send further fields. */
+/** Header requesting tool steps, for clients that cannot send additional fields. */
 const STEPS_HEADER = 'x-eider-steps'
 
 export interface Said {
@@ -58,11 +58,11 @@ export interface ChatAsked extends Said {
   readonly streams: boolean
   readonly withUsage: boolean
   readonly withSteps: boolean
-  /** Fields that were sent and do nothing here. */
+  /** Fields without effect here. */
   readonly ignored: readonly string[]
 }
 
-/** @throws AppError `invalid_request` with the field that is wrong */
+/** @throws AppError `invalid_request` that names the wrong field */
 export function chatAsked(body: ChatBody, headers: Headers): ChatAsked {
   const { n, stream, stream_options: options, messages } = body
   if (typeof n === 'number' && n !== 1) {
@@ -97,7 +97,7 @@ const HONOURED_CALL: ReadonlySet<string> = new Set([...HONOURED, 'tools', 'tool_
 
 const NAMES_TOLD = 20
 
-/** Names of fields that have no effect here, so that users can see it. */
+/** Names of fields without effect here, to be shown to users. */
 export function ignoredFields(body: object, honoured: ReadonlySet<string>): readonly string[] {
   const sent = Object.entries(body).filter(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
@@ -119,8 +119,8 @@ interface SentMessage {
 }
 
 /**
- * The messages by role. The user's last message is asked. Messages after it (a partial answer to continue, tool results) are
- * left out, and so are earlier results of the client's tools: agents look things up themselves.
+ * The messages by role. The user's last message is the question. Messages after it (a partial answer to continue, tool
+ * results) are left out, and so are earlier results of the client's tools: agents look things up themselves.
  */
 export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')

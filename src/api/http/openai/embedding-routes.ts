@@ -237,7 +237,7 @@ function tooLong(index: number, most: number): AppError {
 /** The bytes of each token. */
 type Vocabulary = ReadonlyMap<number, Uint8Array>
 
-/** Loaded with the first tokens that come: some 100 000 of them, 15 MB. */
+/** Loaded with the first token input: some 100 000 of them, 15 MB. */
 export class TokenTexts {
   #vocabulary: Promise<Vocabulary> | null = null
 

@@ -1,4 +1,4 @@
-/** Files that come into a vector store together. */
+/** Files added to a vector store together. */
 import { type Static, t } from 'elysia'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'

@@ -50,7 +50,7 @@ export function pageOrderOf(sent: ReturnType<typeof PAGE.read>): PageOrder {
 }
 
 /**
- * A page of all, which come the oldest first.
+ * A page of all, which are oldest first.
  * @throws AppError `invalid_request` for an unknown `after` or `before`
  */
 export function pageOf<T>(
@@ -98,5 +98,5 @@ export function secondsOf(timestamp: string): number {
   return Math.floor(Date.parse(`${timestamp.slice(0, 19).replace(' ', 'T')}Z`) / 1000)
 }
 
-/** How soon clients of OpenAI ask again for what is on its way. */
+/** How soon OpenAI's clients poll pending work again. */
 export const POLL_AGAIN = { headers: { 'openai-poll-after-ms': '200' } }

@@ -31,7 +31,7 @@ export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): read
 }
 
 /**
- * The model of a name: `project.name`, or `name` alone for the default project. An agent comes before a knowledge base.
+ * The model of a name: `project.name`, or `name` alone for the default project. Agents take precedence over knowledge bases.
  * @throws AppError `model_not_found`, the same for what the principal may not see
  */
 export function requireModel(
@@ -62,7 +62,7 @@ export function findModel(
 }
 
 /**
- * The knowledge base of an id, `project.name` or `name`, that the principal may read; undefined for all others.
+ * The knowledge base of an id, `project.name` or `name`, if the principal may read it; undefined otherwise.
  */
 export function findReadable(
   snapshot: CatalogSnapshot,
@@ -83,7 +83,7 @@ export function readableKnowledgeBases(
 /** The default agent over some knowledge bases of the first one's project. */
 export function agentOver([first, ...others]: readonly [KnowledgeBase, ...KnowledgeBase[]]): Agent {
   return {
-    // No agent of the catalog has it, so that no other's thread answers.
+    // No stored agent has this id, so no thread of another answers.
     id: -first.id,
     name: first.name,
     projectId: first.projectId,

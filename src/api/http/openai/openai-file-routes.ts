@@ -227,7 +227,7 @@ function lastPart(path: string): string {
   return path.split(/[/\\]/).at(-1) || 'file'
 }
 
-/** Names of files that are on their way in: no two requests choose one. */
+/** Names of files being added: no two requests may choose the same. */
 class IncomingNames {
   readonly #chosen = new Set<string>()
 

@@ -1,4 +1,4 @@
-/** Answers in the form of `/v1/responses`: the object, and its items. */
+/** Answers in the form of `/v1/responses`: the object and its items. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
 import type { Action, Citation } from '../../../core/domain/agents/completion-event.ts'
@@ -15,7 +15,7 @@ export interface ResponseTerms
   readonly origin: string
   /** Whether its conversation is stored, so that another question can continue it. */
   readonly isKept: boolean
-  /** The name of the uploaded file behind a document; null: it has none, or the asker may not know it. */
+  /** The uploaded file behind a document; null: there is none, or the asker may not know it. */
   readonly filenameOf: (documentId: string) => string | null
 }
 
@@ -25,12 +25,12 @@ export function responseIdOf(traceId: string): string {
   return `resp_${traceId}`
 }
 
-/** The trace's id within the id of a response or item; null if this server did not make it. */
+/** The trace's id in the id of a response or item; null if this server did not create it. */
 export function traceIdIn(id: string): string | null {
   return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
 }
 
-/** A response at any moment; `changes` are the differences to one that has just started. */
+/** A response at any moment; `changes` are the differences from one that has just started. */
 export function responseOf(traceId: string, terms: ResponseTerms, changes: object = {}) {
   const { body, created, isKept } = terms
   return {
@@ -62,7 +62,7 @@ export function responseOf(traceId: string, terms: ResponseTerms, changes: objec
   }
 }
 
-/** What an answer makes of its response. */
+/** The parts of a response that come from its answer. */
 export function endOf(answer: Answer, output: readonly Item[]): object {
   const { finish = 'stop', conversationId, usage } = answer
   const reason = finish === 'length' ? 'max_output_tokens' : 'content_filter'
@@ -71,13 +71,13 @@ export function endOf(answer: Answer, output: readonly Item[]): object {
     status: isWhole ? 'completed' : 'incomplete',
     incomplete_details: isWhole ? null : { reason },
     output,
-    usage: usageOf(usage),
+    usage: responseUsage(usage),
     ...(conversationId === undefined ? {} : { conversation: { id: `conv_${conversationId}` } }),
   }
 }
 
 /** Clients of this API insist on numbers: 0 where tokens were not counted. */
-function usageOf(usage: TokenUsage | null) {
+function responseUsage(usage: TokenUsage | null) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {
     input_tokens: inputTokens,
@@ -100,7 +100,7 @@ export function textPart(text: string, annotations: readonly object[]) {
   return { type: 'output_text', text, annotations, logprobs: [] }
 }
 
-/** Files where files were to be searched, else addresses, which clients show as links. */
+/** Files if files were searched, else addresses, which clients show as links. */
 export function annotationsOf(
   { content, citations }: Pick<Answer, 'content' | 'citations'>,
   {
@@ -165,7 +165,7 @@ export function reasoningItem(id: string, text: string | null): Item {
   return { id, type: 'reasoning', summary }
 }
 
-/** A response that is over, as its trace remembers it. */
+/** A finished response, restored from its trace. */
 export function responseOfTrace(trace: StoredTrace, origin: string) {
   const { traceId, outcome, answer, citations, usage, conversationId } = trace
   const terms: ResponseTerms = {

@@ -57,7 +57,7 @@ export interface ResponseAsked
 
 /**
  * @param told the answer with an earlier item's id
- * @throws AppError `invalid_request` with the field that is wrong
+ * @throws AppError `invalid_request` that names the wrong field
  */
 export async function responseAsked(
   body: ResponseBody,
@@ -74,7 +74,7 @@ export async function responseAsked(
     for (const item of input) messages.push(...(await messagesOf(item, told)))
   }
   const said = saidIn(messages, 'input')
-  const wishes = [instructions, said.wishes].filter((one) => isText(one)).join('\n\n')
+  const wishes = [instructions, said.wishes].filter((one) => isTextContent(one)).join('\n\n')
   const vectorStores = searchedIn(body.tools)
   refuseForced(body.tool_choice, vectorStores !== undefined)
   const answerForm = responseFormatOf(formatOf(body.text?.format))
@@ -115,7 +115,7 @@ async function messagesOf(
 ): Promise<readonly ItemMessage[]> {
   const { type, role, content, id } = item
   if (type === 'item_reference') {
-    const answer = isText(id) ? await told(id) : null
+    const answer = isTextContent(id) ? await told(id) : null
     return answer === null ? [] : [{ role: 'assistant', content: answer }]
   }
   if (typeof role !== 'string') return []
@@ -154,6 +154,6 @@ function formatOf(format: unknown): unknown {
   return { type: 'json_schema', json_schema: { name, schema } }
 }
 
-function isText(value: unknown): value is string {
+function isTextContent(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

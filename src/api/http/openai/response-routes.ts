@@ -1,4 +1,4 @@
-/** OpenAI's `/v1/responses`: questions to agents, with searched files and conversations that are kept. */
+/** OpenAI's `/v1/responses`: questions to agents, with file search and stored conversations. */
 import { t } from 'elysia'
 import { NEW_CONVERSATION } from '../../../agents/questions/conversations.ts'
 import {
@@ -125,7 +125,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** The model's agent answers; with `file_search`, it answers from the knowledge bases named there. */
+/** The model's agent answers; with `file_search`, from the knowledge bases named there. */
 function agentFor(
   context: RouteContext,
   principal: Principal,
@@ -176,7 +176,7 @@ async function conversationOf(
   if (goesOn && hasHistory) {
     throw wrong('input', `"${field}" brings the turns before: "input" holds the new question alone`)
   }
-  // Conversations belong to agents that are stored.
+  // Only stored agents have conversations.
   const isStored = agent.id > 0
   if (goesOn && !isStored) {
     throw wrong(field, 'Only conversations with an agent are kept: create one, or send the history')
@@ -229,7 +229,7 @@ async function requireTrace(
   return trace
 }
 
-/** The answer behind a message's id; null if this server did not make the id. */
+/** The answer behind a message's id; null if this server did not create it. */
 async function toldIn(
   context: RouteContext,
   principal: Principal,

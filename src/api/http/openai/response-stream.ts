@@ -1,4 +1,4 @@
-/** A response as it comes into being: its items, and an event for each step of them. */
+/** A response being built: its items, and an event for each step. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
 import { openAiError } from '../request/error-response.ts'
@@ -21,11 +21,11 @@ interface ResponseEvent extends Readonly<Record<string, unknown>> {
   readonly type: string
 }
 
-/** Turns pieces of an answer into the events of a response. The last one carries the whole of it. */
+/** Turns pieces of an answer into the events of a response. The last contains all of it. */
 export class ResponseEvents {
   readonly #terms: ResponseTerms
   #traceId = ''
-  /** Items by their place; those that are over are whole. */
+  /** Items by index; finished ones are complete. */
   readonly #items: Item[] = []
   #search: { readonly index: number; readonly queries: string[] } | null = null
   #thought: { readonly index: number; text: string } | null = null

@@ -58,7 +58,7 @@ export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFile
 
 const BYTES_PER_NUMBER = 4
 
-/** @param attached how it came; undefined: otherwise than by this API, or long ago */
+/** @param attached how it was added; undefined: not by this API, or long ago */
 export function documentRecord(
   { snapshot }: RouteContext,
   kb: KnowledgeBase,
@@ -135,7 +135,7 @@ export async function storeFilesPage(
   for (const part of [first, second]) {
     const isIn = cursor !== null && ids.has(cursor)
     if (part === 'others') {
-      // A document as the cursor: the others came before it, or come from their first on.
+      // The cursor is a document: the others came before it, or follow from their first on.
       if (cursor !== null && !isIn && part === first) continue
       const rest = { limit: limit + 1, isAscending, after: isIn ? cursor : null, before: null }
       found.push(...pageOf(others, ({ id }) => id, rest).items)

@@ -68,7 +68,7 @@ export function storeAt(
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
 }
 
-/** What others wrote into `params` may be anything. */
+/** `params` may contain anything written by others. */
 export function storeFactsOf(kb: KnowledgeBase): {
   readonly name: string
   readonly description: string | null
@@ -140,12 +140,12 @@ export async function storeRecord(
   }
 }
 
-/** As English and most of what is written in Latin letters has. */
+/** Typical of English and most Latin-script text. */
 const CHARS_PER_TOKEN = 4
 
 type SentChunking = Static<typeof CHUNKING_SCHEMA>
 
-/** The contract's field `preprocessing`; null: as it is by default. @throws AppError `invalid_request` */
+/** The contract's field `preprocessing`; null: the default. @throws AppError `invalid_request` */
 export function preprocessingFieldOf(
   sent: SentChunking | null | undefined,
 ): Readonly<Record<string, unknown>> | null {

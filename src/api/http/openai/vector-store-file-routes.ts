@@ -103,7 +103,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       requireScope(principal, 'read')
       const attributes = checkedAttributes(kb, sent.attributes)
       const { attributes: known } = await storeFile(context, kb, params.file_id, signal)
-      // They take the place of those there are; what the file says of itself stays.
+      // They replace the existing ones; what the file states about itself stays.
       const gone = Object.keys(known).filter((key) => !OWN.has(key) && !(key in attributes))
       const removed = Object.fromEntries(gone.map((key) => [key, null]))
       const metadata: Row = { ...removed, ...attributes }
@@ -184,7 +184,7 @@ const STORE_FILES_QUERY = queryParameters(
   PAGE_READING,
 )
 
-/** Taken out now, it would come in all the same. */
+/** Removed now, it would still be added. */
 function comesWithOthers({ job, isBatch }: Attachment): AppError {
   const which = isBatch ? `the batch ${batchIdOf(job.id)}` : `the job ${job.id}`
   const message = `The file comes in with ${which}: wait until that is over, or cancel it`

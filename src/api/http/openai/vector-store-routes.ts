@@ -36,10 +36,10 @@ import {
 const STORES_PATH = '/v1/vector_stores'
 const STORE_PATH = `${STORES_PATH}/:vector_store_id` as const
 
-const NAME_CHARS_MAX = 512
+const STORE_NAME_CHARS_MAX = 512
 
 const optional = {
-  text: () => maybe(t.String({ maxLength: NAME_CHARS_MAX })),
+  text: () => maybe(t.String({ maxLength: STORE_NAME_CHARS_MAX })),
   pairs: () => maybe(ATTRIBUTES_SCHEMA),
   chunking: () => maybe(CHUNKING_SCHEMA),
   refused: () => t.Optional(t.Unknown({ description: 'Refused: nothing expires here' })),
@@ -207,7 +207,7 @@ const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_
 
 const ID_CHARS_MAX = 80
 
-/** Text that can be used in a path unescaped. */
+/** Text usable in a path without escaping. */
 function idNameOf(name: string): string {
   const plain = name
     .toWellFormed()

@@ -111,18 +111,18 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
 function documentedParameters(declared: Operation, named: Map<string, JsonSchema>) {
   const inPath = [...declared.path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
     const schema = PATH_PARAMETERS[name] ?? t.String()
-    return parameterOf('path', name, shownSchema(schema, named))
+    return documentedParameter('path', name, shownSchema(schema, named))
   })
   const inQuery = Object.entries(declared.query?.parameters ?? {}).map(([name, { schema }]) => {
-    return parameterOf('query', name, shownSchema(schema, named))
+    return documentedParameter('query', name, shownSchema(schema, named))
   })
   const inHeaders = Object.entries(declared.headers ?? {}).map(([name, description]) => {
-    return parameterOf('header', name, { type: 'string', description })
+    return documentedParameter('header', name, { type: 'string', description })
   })
   return [...inPath, ...inQuery, ...inHeaders]
 }
 
-function parameterOf(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema) {
+function documentedParameter(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema) {
   const { description = '', ...shape } = schema
   return { name, in: place, required: place === 'path', description, schema: shape }
 }
@@ -142,7 +142,7 @@ function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   return { requestBody: { required: !isBodyOptional, content } }
 }
 
-/** An unnamed body is named after its operation: `CreateAgent`. Generators make a type of it. */
+/** An unnamed body is named after its operation (`CreateAgent`), for the types of generators. */
 function namedBody(
   { id = '' }: Operation,
   schema: TSchema,
@@ -179,7 +179,7 @@ function takenSchema(
   }
 }
 
-/** JSON is one of the files, too. */
+/** JSON can also be one of the files. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
   return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }

@@ -37,7 +37,7 @@ export const TAGS = {
   Server: 'Login, health checks and version. Health checks need no login.',
 } as const
 
-/** The scope that an operation needs where the login is on; `login`: any user or key, `nothing`: no login at all. */
+/** The scope an operation needs if the login is on; `login`: any user or key, `nothing`: no login at all. */
 export type Need = Scope | 'login' | 'nothing'
 
 /** An answer whose body has a schema: it is in the document, and tests hold every such answer against it. */
@@ -47,7 +47,7 @@ export interface DescribedAnswer {
   readonly schema?: TSchema
   /** It has no body. */
   readonly isEmpty?: true
-  /** Other content types of the answer, and what each holds. */
+  /** Other content types of the answer, with their schemas. */
   readonly also?: Readonly<Record<string, TSchema>>
   /** Headers that matter, and what each says. */
   readonly headers?: Readonly<Record<string, string>>
@@ -67,13 +67,13 @@ export interface Declaration {
   readonly description?: string
   /** Unset: `read` for GET, `write` for all others. */
   readonly needs?: Need
-  /** Headers of the request that it reads, and what each does. */
+  /** Request headers it reads, and their effect. */
   readonly headers?: Readonly<Record<string, string>>
   /** The body may be missing. */
   readonly isBodyOptional?: boolean
-  /** Content types of a body that is not JSON: a form with files, or a file as it is; or of one that only its own reader knows. */
+  /** Content types of a body that is not JSON: a form with files, or a raw file; or one that only its own reader can parse. */
   readonly takes?: readonly string[]
-  /** Fields of the form that `takes` names, and of the JSON; the files are its parts `file`. */
+  /** Fields of the form in `takes`, and of the JSON; files are parts named `file`. */
   readonly form?: TSchema
   /** Status → what it means. The document adds what every operation of a kind may answer. Unset: 204. */
   readonly answers?: Readonly<Record<number, DeclaredAnswer>>
@@ -96,7 +96,7 @@ type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer R
 export interface Place<Params> {
   readonly request: Request
   readonly params: Params
-  /** Everything that has a name, as of the last committed change. */
+  /** Everything with a name, as of the last committed change. */
   readonly snapshot: CatalogSnapshot
   readonly principal: Principal
 }
@@ -122,7 +122,7 @@ export interface DeclaredQuery<T> {
 
 export interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
   readonly query?: DeclaredQuery<Query>
-  /** The thing named in the path: looked up before the body is read, and again after it, because it may change in between. */
+  /** The object named in the path: looked up before the body is read, and again after it, because it may change in between. */
   readonly find?: (place: Place<PathParams<P>>) => Found
   readonly body?: BodySchema<Body>
   /** @returns an answer, a record that becomes JSON with the first status of `answers`, or nothing: 204 */

@@ -1,6 +1,6 @@
 /**
- * A separate program: builds the page's files, writes them to its output, and ends, which frees the bundler's memory. The
- * output: a line of JSON with the name, size and compressed size of each file, then their bytes in that order. Argument: the
+ * A separate program that builds the page's files, writes them to its output, and ends, which frees the bundler's memory.
+ * Output: a line of JSON with the name, size and compressed size of each file, then their bytes in that order. Argument: the
  * page's HTML file.
  */
 import { build, gzipSync } from 'bun'

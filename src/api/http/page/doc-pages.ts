@@ -122,7 +122,7 @@ function navigation(index: string): string {
 ${lists.join('')}`
 }
 
-/** Every problem's `type` names one of these rows. */
+/** Every problem's `type` refers to one of these rows. */
 function errorTable(): string {
   const rows = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
     const cells = [`<code>${code}</code>`, String(status), String(number), escaped(title)]
@@ -174,7 +174,7 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
-/** By what comes after `/docs/` in an address: the file, from the folder of the program. */
+/** By the address after `/docs/`: the file, in the program's folder. */
 export async function docFiles(): Promise<ReadonlyMap<string, string>> {
   const found = await readdir(new URL('docs/', ROOT), { recursive: true }).catch(() => [])
   const files = new Map<string, string>()
@@ -187,7 +187,7 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-/** The content type of a file that is not a page; undefined for pages and for files that are not shown. */
+/** The content type of a file that is not a page; undefined for pages and files not served. */
 export function typeOf(name: string): string | undefined {
   return FILE_TYPES[name.slice(name.lastIndexOf('.') + 1)]
 }
@@ -196,7 +196,7 @@ export function readDoc(path: string): Promise<string> {
   return Bun.file(new URL(path, ROOT)).text()
 }
 
-/** Where links between files lead on this server. @param from the file that holds the link */
+/** Target of links between files on this server. @param from the file with the link */
 export function linkOver(
   files: ReadonlyMap<string, string>,
   from: string,

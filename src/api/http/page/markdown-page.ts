@@ -16,7 +16,7 @@ export interface MarkdownPage {
 
 /**
  * One of our own pages as HTML: its comments and tags are taken as they are. Headings have the ids that GitHub gives them.
- * @param linkOf where a link of the page leads; null: nowhere that there is, its text stays
+ * @param linkOf target of a link; null: does not exist, its text stays
  */
 export function markdownPage(
   text: string,

@@ -1,12 +1,12 @@
 /**
- * The page's files as the browser gets them. A separate process bundles them on the first request, and they stay in memory:
- * the server's start costs nothing, and no folder is written to.
+ * The page's files for the browser. A separate process bundles them on the first request, and they stay in memory: startup
+ * costs nothing, and nothing is written to disk.
  */
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../../../core/errors.ts'
 import { madeOnce, type StaticFile, staticFile } from '../answers/static-file.ts'
 
-/** Bundling takes a tenth of a second; a machine that swaps gets its time. */
+/** Bundling takes a tenth of a second; this allows for a swapping machine. */
 const BUNDLE_MS_MAX = 30_000
 const COMPLAINT_CHARS_MAX = 4000
 
@@ -18,13 +18,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   json: 'application/json',
 }
 
-/** The one HTML file that every address of the page answers with, and what it loads, by name. */
+/** The HTML file served at every address of the page, and the files it loads, by name. */
 export interface PageFiles {
   readonly html: StaticFile
   readonly assets: ReadonlyMap<string, StaticFile>
 }
 
-/** @returns a function that bundles at its first call, and again after a failure */
+/** @returns a function that bundles on its first call, and again after a failure */
 export function pageFiles(bundle: () => Promise<PageFiles> = builtAhead): () => Promise<PageFiles> {
   return madeOnce(() => {
     return bundle().catch((error: unknown) => {
@@ -34,7 +34,7 @@ export function pageFiles(bundle: () => Promise<PageFiles> = builtAhead): () => 
   })
 }
 
-/** Where the program is one file, its page was bundled with it. */
+/** A single-file program contains its bundled page. */
 async function builtAhead(): Promise<PageFiles> {
   const built = Bun.file(new URL('../../../ui/page.bin', import.meta.url))
   return (await built.exists()) ? filesIn(await built.bytes()) : bundled()
@@ -48,7 +48,7 @@ export async function bundled(
   const child = Bun.spawn([process.execPath, '--no-env-file', program, page], {
     // Its settings, as those of JSX, are the project's.
     cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
-    // Nothing of the server's own environment: that has its keys, and may have settings of Bun.
+    // Without the server's own environment, which has its keys and may have Bun settings.
     env: { NODE_ENV: 'production' },
     stdin: 'ignore',
     stdout: 'pipe',

@@ -24,7 +24,7 @@ const NEW_CONNECTIONS = { size: 500, perSecond: 200 }
 const WAIT_MS_MAX = 2_000
 const CLIENTS_MAX = 10_000
 const CONNECTIONS_MAX = 10_000
-/** Once the requests of a turn have computed for this long, the others wait for the next. */
+/** Once the requests of a turn have computed for this long, the rest wait for the next. */
 const TURN_MS = 1
 /** Requests over known connections between two over new ones, while both wait. */
 const KNOWN_IN_A_ROW = 3
@@ -61,7 +61,7 @@ export class Arrivals {
     await this.#turnIn(isNew ? this.#new : this.#known)
   }
 
-  /** Resolves when work on a large body may start, which came after its request. */
+  /** Resolves when processing a large body may start, which arrived after its request. */
   bodyTurn(): Promise<void> {
     return this.#turnIn(this.#new)
   }

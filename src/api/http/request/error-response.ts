@@ -32,8 +32,8 @@ export const PROBLEM = t.Object(
 )
 
 /**
- * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and
- * beyond the RFC `code` and `timestamp`. Nothing of the cause is in it.
+ * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and beyond the RFC `code` and
+ * `timestamp`. Does not contain the cause.
  */
 export function errorResponse(error: AppError, nowMs: number): Response {
   const { status } = ERRORS[error.code]

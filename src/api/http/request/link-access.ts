@@ -1,4 +1,4 @@
-/** Statements in addresses: whose they are, and which pages of other sites may open them. None may. */
+/** Statements in addresses: whose they are, and which other sites may open them. None may. */
 import { AppError } from '../../../core/errors.ts'
 import type { Authentication, Identity } from '../access/authentication.ts'
 import { keyTextOf } from '../access/key-access.ts'
@@ -7,7 +7,7 @@ import type { RouteContext } from './route-context.ts'
 export const SQL_PATH = '/api/sql/query'
 
 /**
- * The principal of a request with a key in its address; undefined without a key that may be used so.
+ * The principal of a request with a key in its address; undefined without a key usable in this way.
  * @throws AppError `url_key_refused`, `unauthorized`, `rate_limited`
  */
 export function linkIdentity(

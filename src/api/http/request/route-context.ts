@@ -54,7 +54,7 @@ import type { RequestDeps, RequestScope, RunningRequests } from './running-reque
 export interface RouteContext {
   readonly deps: ServerDeps
   readonly authentication: Authentication
-  /** Everything that has a name, as of the last committed change. */
+  /** Everything with a name, as of the last committed change. */
   readonly snapshot: () => CatalogSnapshot
   /** The same, as the requesting principal sees it. */
   readonly snapshotFor: (request: Request) => CatalogSnapshot
@@ -73,7 +73,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly fileBytesMax: number
     /** Whether a read-only key may be part of a statement's address. */
     readonly urlKeys: boolean
-    /** True where the server listens on this machine only. */
+    /** Whether the server listens on this machine only. */
     readonly isLoopback: boolean
     /** Metrics are for everyone who reaches the server, though there is a login. */
     readonly metricsOpen: boolean
@@ -100,7 +100,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
 
 /** Uploaded files that become documents of knowledge bases. */
 export interface Attachments {
-  /** As a job: it is stored when this resolves. @throws AppError `too_busy` */
+  /** As a job, stored when this resolves. @throws AppError `too_busy` */
   readonly attach: (request: AttachRequest) => Promise<Attachment>
   /** The files attached to this knowledge base whose jobs are known, newest first. */
   readonly of: (kb: KnowledgeBase) => Promise<readonly Attachment[]>
@@ -138,7 +138,7 @@ export interface UseCases {
   ) => Promise<ExportedRows>
   /** Every function that a statement may call. */
   readonly sqlFunctions: (signal: AbortSignal) => Promise<readonly SqlFunction[]>
-  /** Ends the sessions of a login that was logged out. */
+  /** Ends the sessions of a logged-out login. */
   readonly dropSessions: (login: string) => void
   readonly search: (
     kb: KnowledgeBase,
@@ -203,7 +203,7 @@ export interface UseCases {
       signal: AbortSignal,
     ) => AsyncIterable<CompletionEvent, Answer>
     readonly complete: (question: AskedQuestion, signal: AbortSignal) => Promise<Answer>
-    /** Questions that are being answered or wait, the oldest first. */
+    /** Running and waiting questions, oldest first. */
     readonly runs: () => readonly RunningQuestion[]
     /** @throws AppError `run_not_found` */
     readonly cancelRun: (traceId: string) => void

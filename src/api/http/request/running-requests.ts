@@ -8,7 +8,7 @@ import { failureResponseAt, requestError } from './error-response.ts'
 
 export interface LogEntry {
   readonly method: string
-  /** Without the query string, which may hold secrets. */
+  /** Without the query string, which may contain secrets. */
   readonly path: string
   /** The pattern of the path, `/api/projects/:project_name`; `unknown` without a route. */
   readonly route: string
@@ -16,7 +16,7 @@ export interface LogEntry {
   /** From the request's arrival to the last byte of its answer. */
   readonly ms: number
   readonly requestId: string
-  /** The error code of its answer; null: none. Rows of a statement that failed are an answer, too. */
+  /** The error code of its answer; null: none. Includes statements that failed after sending rows. */
   readonly code: ErrorCode | null
   /** Who made it; null if no login was needed or used. */
   readonly principal: string | null
@@ -37,7 +37,7 @@ export interface RequestDeps extends ArrivalDeps {
   readonly newId: () => string
 }
 
-/** Where a request came from. A proxy's word for it is not taken. */
+/** Where a request came from. Does not trust proxies' claims. */
 export interface Connection extends Peer {
   /** Called when the whole request has arrived: silence on the connection is then the server's own. */
   onArrived(): void
@@ -53,7 +53,7 @@ export interface RecentRequest extends LogEntry {
   readonly isFromPage: boolean
 }
 
-/** The last requests answered, for the administrator. The log has all of them. */
+/** The latest answered requests, for the administrator. The log has all. */
 export class RecentRequests {
   readonly #ring: RecentRequest[] = []
   #next = 0
@@ -144,7 +144,7 @@ export class RunningRequests {
     const { now, logError } = this.#deps
     try {
       await this.#arrivals.enter(peer, scope.signal)
-      // Requests can still come over open connections after the port is closed.
+      // Requests can still arrive on open connections after the port is closed.
       if (this.#isStopping) throw shuttingDown()
       if (!isDecodable(scope.path)) {
         throw new AppError('invalid_request', 'The path holds a malformed percent escape')
@@ -230,17 +230,17 @@ export class RequestScope {
   route = 'unknown'
   /** The client's network address, or that of the proxy in front; `unknown` without a connection. */
   readonly address: string
-  /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
+  /** Who makes it; set before its route runs. A public route may see ANYONE. */
   principal: Principal = ANYONE
-  /** Whether the page says that it sent the request: to tell its requests from those of programs, never for a right. */
+  /** Whether the page claims to have sent it: to distinguish its requests from programs', never for access. */
   readonly isFromPage: boolean
   /** Where its statement is noted. */
   readonly running: RunningEntry
   /** The change, for the audit log; null: none. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
-  /** Rows of its insert that were not stored because their content is empty; null: it inserts nothing. */
+  /** Rows of its insert not stored because their content is empty; null: it inserts nothing. */
   skippedRows: number | null = null
-  /** The code of the error that it was answered with. */
+  /** The code of the error in its answer. */
   failure: ErrorCode | null = null
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
@@ -289,12 +289,12 @@ export class RequestScope {
     setOrigin(this.#abort.signal, this)
   }
 
-  /** Aborted when the client goes away, the stream is cancelled or the server stops. */
+  /** Aborted when the client disconnects, the stream is cancelled or the server stops. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** The first words of the statement that it runs, without values; null: it runs none. */
+  /** The first words of its statement, without values; null: none. */
   get statement(): string | null {
     return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
   }
@@ -308,8 +308,8 @@ export class RequestScope {
   }
 
   /**
-   * Notes that the request changes something: the audit log gets an entry when it is answered. Routes that need `write` or
-   * `admin` do so by themselves.
+   * Marks the request as a change: the audit log gets an entry with its answer. Routes that need `write` or `admin` do so
+   * automatically.
    * @param targets names, never what a body says
    */
   noteChange(action: string, targets: readonly string[] = []): void {
@@ -353,14 +353,14 @@ function hasBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
 }
 
-/** The page says so itself; a browser says it of the files that the page loads, and of an address that was typed. */
+/** The page sends a header; browsers mark the files that it loads, and addresses that were typed. */
 function isFromPage({ headers }: Request): boolean {
   if (headers.has('x-eider-page')) return true
   const site = headers.get('sec-fetch-site')
   return site === 'same-origin' || site === 'none'
 }
 
-/** The path of an absolute URL as it was sent, without the query string. */
+/** The path of an absolute URL as sent, without the query string. */
 function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2)
   if (start === -1) return '/'

@@ -1,4 +1,4 @@
-/** Words for schemas. A schema with `$id` is named: the document holds it once and refers to it. */
+/** Words for schemas. A schema with `$id` is named: the document contains it once and refers to it. */
 
 import { type Static, type TSchema, t } from 'elysia'
 
@@ -21,7 +21,7 @@ export function orNull<S extends TSchema>(schema: S, about: About = {}) {
   return t.Union([schema, t.Null()], { ...about })
 }
 
-/** A field that may be left out, or be null: both say the same. */
+/** A field that may be missing or null, with the same meaning. */
 export function maybe<S extends TSchema>(schema: S, about: About = {}) {
   return t.Optional(orNull(schema, about))
 }
@@ -37,17 +37,17 @@ export function named<F extends Fields>(id: string, ...others: [F] | [string, F]
   return t.Object(fields, { $id: id, ...(description === undefined ? {} : { description }) })
 }
 
-/** Other fields are refused. */
+/** Refuses other fields. */
 export function strict<F extends Fields>(fields: F): ObjectOf<F> {
   return t.Object(fields, { additionalProperties: false })
 }
 
-/** Other fields are taken, and mean nothing. */
+/** Accepts and ignores other fields. */
 export function open<F extends Fields>(fields: F): ObjectOf<F> {
   return t.Object(fields, { additionalProperties: true })
 }
 
-/** One of these texts. For answers and documents: bodies are checked with literals. */
+/** One of these texts. For answers and documentation: bodies are checked with literals. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   about: About & { readonly $id?: string } = {},
@@ -97,7 +97,7 @@ const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'requir
 
 /**
  * A schema as the document shows it.
- * @param named collects those that have a name
+ * @param named collects named schemas
  */
 export function shownSchema(schema: object, named: Map<string, JsonSchema>): JsonSchema {
   // Every schema may have one.
@@ -114,7 +114,7 @@ export function shownSchema(schema: object, named: Map<string, JsonSchema>): Jso
   const { $id, ...content } = checked as SchemaWords
   if ($id === undefined) return shownContent(content, named)
   if (!named.has($id)) {
-    // Kept at once: what is within it may be it again.
+    // Registered first, because it may contain itself.
     named.set($id, {})
     named.set($id, shownContent(content, named))
   }

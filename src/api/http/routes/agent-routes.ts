@@ -193,7 +193,7 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
   })
 })
 
-/** Questions that are being answered. Those that are over are traces. */
+/** Running questions. Finished ones are traces. */
 export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   const runsOf = (principal: Principal) => {
     const asker = askerOf(principal)
@@ -270,7 +270,7 @@ function sentApiKey({ model }: Fields): string | undefined {
   return typeof key === 'string' ? key : undefined
 }
 
-/** The ETag of an agent: another one after each change. Secrets play no part in it. */
+/** The ETag of an agent, which changes with every change. Secrets do not affect it. */
 function agentVersion(agent: Agent): string {
   const record = JSON.stringify(agentRecord(agent))
   return `"${createHash('sha256').update(record).digest('base64url').slice(0, 22)}"`

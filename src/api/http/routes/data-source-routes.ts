@@ -206,7 +206,7 @@ function databaseFields(sent: unknown): Fields {
   return isObject(sent) ? sent : {}
 }
 
-/** @throws AppError `source_failed` as a request that is wrong */
+/** @throws AppError `source_failed`, as a mistake in the request */
 async function requireConnection(
   context: RouteContext,
   draft: DataSourceDraft,
@@ -217,7 +217,7 @@ async function requireConnection(
   throw new AppError('invalid_database', check.errorMessage, { title: 'Connection error' })
 }
 
-/** For an unsaved source, under an id that none has. */
+/** For an unsaved source, under an unused id. */
 async function checkDraft(
   context: RouteContext,
   draft: DataSourceDraft,

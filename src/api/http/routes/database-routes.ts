@@ -103,7 +103,7 @@ function sourceTree(
   hasAllSchemas: boolean,
 ) {
   const nodeOf = ({ name, kind, schema }: SourceTable) => {
-    // Existing clients expect the children of each node that has some.
+    // Existing clients expect `children` on each node that has some.
     const children = hasAllSchemas ? { children: [] } : {}
     return { ...treeNode(name, kind, false), schema, engine, ...children }
   }

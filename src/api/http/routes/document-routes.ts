@@ -55,7 +55,7 @@ const ORDER = {
   q: text({ description: 'Part of the id or title; case is ignored', charsMax: 1000 }),
 }
 
-/** An empty value may be a variable that was not set: it must not ask for everything. */
+/** An empty value may be an unset variable: it must not mean everything. */
 const reading = { keepsEmpty: true }
 
 const DOCUMENTS = queryParameters(ORDER, reading)
@@ -150,7 +150,7 @@ export const documentOperations = resource('Documents', (api, context) => {
       200: ['Replaced; always this without the scope `read`', DOCUMENT],
     },
     async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
-      // JSON gives an object no other values than those of a row.
+      // JSON objects contain only values that rows may have.
       const sent = { id: params.document_id, content, metadata: (metadata ?? {}) as Row }
       const stored = await documents.put(kb, sent, signal)
       const isToldNew = stored.isNew && mayDo(principal, 'read')
@@ -219,7 +219,7 @@ function documentRecord({ id, metadata, chunkCount, columns }: StoredDocument) {
   }
 }
 
-/** What its metadata calls it; null: nothing. */
+/** The title in its metadata; null: none. */
 function titleIn(metadata: Row): string | null {
   const [, title = null] =
     Object.entries(metadata).find(([name]) => nameKey(name) === 'title') ?? []

@@ -101,7 +101,7 @@ function fileAt({ params, snapshot }: At<'file_name'>): UploadedFile {
   return requireFile(snapshot, params.file_name)
 }
 
-/** @param name null: each file has the one that it was sent under */
+/** @param name null: each file keeps the name it was sent under */
 function uploaded(
   context: RouteContext,
   request: Request,

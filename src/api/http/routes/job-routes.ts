@@ -1,4 +1,4 @@
-/** Jobs: work without a request, and what runs by itself on a schedule, whose runs are jobs, too. */
+/** Jobs: background work and schedules, whose runs are jobs, too. */
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/flow/job.ts'

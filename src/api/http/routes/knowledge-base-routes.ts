@@ -124,7 +124,7 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
     requireScope(principal, 'read')
     requireNamespace(principal, FILES_DATABASE)
   }
-  // Another model is sent all that is stored.
+  // Another model receives all stored text.
   if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
   // So is the one that writes contexts.
   if (sent.rechunk === true) requireScope(principal, 'read')
@@ -154,8 +154,8 @@ function refuseWithoutInsert(sent: SentUpdate): void {
 }
 
 /**
- * The definition changes first: rows sent with another chunk size are chunked by it. null fields are ignored; a search
- * default that is null is removed if nothing is inserted.
+ * The definition changes first, so that rows sent with a new chunk size are chunked by it. null fields are ignored; a search
+ * default of null is removed if nothing is inserted.
  * @returns the job that inserts or re-chunks, if there is one
  */
 async function update(
@@ -215,7 +215,7 @@ const DEFINITION = {
   hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
   vector_size: optionally(t.Unknown({ description: 'The required length of the vectors' })),
-  /** Existing clients send these as false, which is all that they can be. */
+  /** Existing clients send these as false, the only possible value. */
   is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),
   kb_skip_existing: optionally(t.Unknown()),
@@ -249,7 +249,7 @@ const INSERT = {
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
-  /** Its sources: named ones are created or changed, others stay. */
+  /** Sources: named ones are created or changed, others stay. */
   sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
@@ -266,7 +266,7 @@ function hasInsert({ rows, query, files, urls }: SentUpdate): boolean {
   return [rows, query, files, urls].some(isSet)
 }
 
-/** An existing client has no other place for how to insert than "params". */
+/** An existing client can send insert options only in "params". */
 function withInsertParams(sent: SentUpdate): SentUpdate {
   const { params } = sent
   if (!isSet(params) || !hasInsert(sent)) return sent
@@ -287,7 +287,7 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
 /** null removes them if nothing is inserted: clients that send every field send null for unused ones. */
 const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
 
-/** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
+/** Fields that change the definition. Unknown fields count, so that altering refuses them by name. */
 function definitionFields(sent: SentUpdate): Fields {
   const mayReset = !hasInsert(sent)
   const fields = Object.entries(sent).filter(([name, value]) => {

@@ -185,7 +185,7 @@ function stateOf(kb: KnowledgeBase, { map, isCurrent, progress, failure }: MapSt
   if (map !== null && map.keys.length > 0) return 'ready'
   const neverHadAny = kb.dimensions === null || kb.revision === 0
   if (neverHadAny || (map !== null && isCurrent)) return 'empty'
-  // One that failed may be tried again already.
+  // A failed one may already be retrying.
   return failure === null || progress !== null ? 'computing' : 'failed'
 }
 

@@ -1,4 +1,4 @@
-/** The web page: one HTML file for all its addresses, and what that loads. It loads nothing from other sites. */
+/** The web page: one HTML file for all its addresses, and the files it loads. It loads nothing from other sites. */
 import { AppError } from '../../../core/errors.ts'
 import icon from '../../../ui/icon.svg' with { type: 'text' }
 import { staticAnswer } from '../answers/static-file.ts'
@@ -44,7 +44,7 @@ const FOR_EVER = 'public, max-age=31536000, immutable'
 
 export const pageOperations = pageOperationsOver(pageFiles())
 
-/** @param files a function that makes them, or has them */
+/** @param files a function that builds or has them */
 export function pageOperationsOver(files: () => Promise<PageFiles>): Operations {
   return resource('Server', (api, { deps, scopeOf }) => {
     const page = async (request: Request) => {

@@ -29,7 +29,7 @@ const VIEW_PATH = `${VIEWS_PATH}/:view_name` as const
 
 const NEW_PROJECT = strict({ name: t.String() })
 const PROJECT_TO_CREATE = bodySchema(strict({ project: NEW_PROJECT }))
-/** The name without its wrapper is understood, too. */
+/** The name without its wrapper is also accepted. */
 const CREATE_FLAT = bodySchema(
   strict({ name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) }),
 )
@@ -67,7 +67,7 @@ export const projectOperations = resource('Projects', (api, { deps, snapshotFor 
   })
 })
 
-/** Without its statement, which may be long, and may name what the caller may not see. */
+/** Without its statement, which may be long or name what the caller may not see. */
 const LISTED_VIEW = named('ListedView', { id: t.Integer(), name: t.String(), project: t.String() })
 
 export const CATALOG = t.Array(
@@ -80,10 +80,10 @@ export const CATALOG = t.Array(
   }),
 )
 
-/** Knowledge bases whose warnings are read from the database, which others read, too. */
+/** Knowledge bases whose warnings are read at once, sharing the database with others. */
 const READ_AT_ONCE = 4
 
-/** Everything that has a name, at once: what a client would otherwise ask each project for. */
+/** Everything with a name in one answer, instead of a request per project. */
 export const catalogOperations = resource('Projects', (api, context) => {
   api.get('/api/catalog', {
     id: 'getCatalog',

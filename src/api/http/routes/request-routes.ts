@@ -1,4 +1,4 @@
-/** Logins, and requests: those that are running, to see and to end, and those that were answered last. */
+/** Logins; running requests, to see and cancel; and the latest answered requests. */
 import { t } from 'elysia'
 import { mayDo, type Principal } from '../../../core/domain/access/principal.ts'
 import { AppError } from '../../../core/errors.ts'

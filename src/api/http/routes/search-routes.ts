@@ -40,7 +40,7 @@ const NEIGHBOURS_MAX = 10
 const VECTOR_MAX = 65_536
 const SHOWN_COLUMNS_MAX = 1000
 
-const optional = {
+const optionalPart = {
   flag: () => maybe(t.Boolean()),
   number: () => maybe(t.Number()),
   integer: (minimum: number, maximum: number) => {
@@ -51,22 +51,22 @@ const optional = {
 const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
-    k: optional.integer(1, K_MAX),
+    k: optionalPart.integer(1, K_MAX),
     limit: maybe(
       t.Number({ multipleOf: 1, minimum: 1, maximum: K_MAX, description: 'Another name for k' }),
     ),
     mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
-    alpha: optional.number(),
+    alpha: optionalPart.number(),
     fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
-    feedback: optional.flag(),
+    feedback: optionalPart.flag(),
     filters: maybe(anObject(CONDITIONS)),
-    min_relevance: optional.number(),
-    rerank: optional.flag(),
-    per_document: optional.flag(),
-    explain: optional.flag(),
-    highlight: optional.flag(),
-    answerability: optional.flag(),
-    neighbours: optional.integer(0, NEIGHBOURS_MAX),
+    min_relevance: optionalPart.number(),
+    rerank: optionalPart.flag(),
+    per_document: optionalPart.flag(),
+    explain: optionalPart.flag(),
+    highlight: optionalPart.flag(),
+    answerability: optionalPart.flag(),
+    neighbours: optionalPart.integer(0, NEIGHBOURS_MAX),
     columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
   {
@@ -106,7 +106,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
   }
 }
 
-/** @throws AppError `invalid_request` where the two names say different counts */
+/** @throws AppError `invalid_request` if the two names give different counts */
 function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
   if (typeof k === 'number' && typeof limit === 'number' && k !== limit) {
     throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
@@ -132,7 +132,7 @@ function unitNumber(field: string, sent: number | null | undefined): number | un
   throw new AppError('invalid_request', `Field "${field}" must be a number from 0 to 1`)
 }
 
-/** @param columns the keys of metadata that are shown, without case; null: all */
+/** @param columns metadata keys to show, ignoring case; null: all */
 function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
   const { results, warnings, explanation, answerable } = answer
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))

@@ -19,7 +19,7 @@ import { type At, knowledgeBaseAt } from './place-finders.ts'
 const SOURCES_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const SOURCE_PATH = `${SOURCES_PATH}/:source_id` as const
 
-/** Which fields there are depends on the kind: the catalog knows their wording. */
+/** Which fields exist depends on the kind; the catalog has the messages. */
 const BODY = bodySchema(strict({ source: anObject(SOURCE_DEFINITION) }))
 const RUN_BODY = bodySchema(strict({ full: t.Optional(t.Boolean()) }))
 

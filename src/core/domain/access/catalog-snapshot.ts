@@ -8,7 +8,7 @@ import { FILES_DATABASE, type Project, type ProjectTable, type View } from '../p
 import { type FileTable, fileTableNamed, type UploadedFile } from '../uploaded-file.ts'
 import { type Rights, requireSeen } from './principal.ts'
 
-/** Everything that has a name, as of the last committed change. Case does not matter in names. */
+/** Everything with a name, as of the last committed change. Names ignore case. */
 export interface CatalogSnapshot {
   /** Grows with each change: what was derived from another version is stale. */
   readonly version: number
@@ -144,7 +144,7 @@ export function requireProject(snapshot: CatalogSnapshot, name: string): Project
   throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
 }
 
-/** @throws AppError `sql_not_supported` where the name is that of a data source */
+/** @throws AppError `sql_not_supported` for the name of a data source */
 export function refuseToWrite(snapshot: CatalogSnapshot, name: string): void {
   const source = findDataSource(snapshot, name)
   if (source === undefined) return

@@ -4,7 +4,7 @@ import { nameKey } from '../identifier.ts'
 /** Who makes a request, and what it may do. */
 
 /**
- * What may be done. None of them includes another, but `admin` includes all:
+ * What a caller may do. None includes another, except that `admin` includes all:
  * - `read`: definitions, searches, SELECT, documents, files
  * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
  * - `ask`: questions to agents, including the data they read
@@ -82,7 +82,7 @@ export function requireNamespace(principal: Principal, namespace: string): void 
 export interface Asker {
   /** `key 3`, `user 1`. null: unknown. */
   readonly by: string | null
-  /** What others asked, too. */
+  /** Including what others asked. */
   readonly seesAll: boolean
 }
 

@@ -6,7 +6,7 @@ import { type Rights, sees } from './principal.ts'
 const VIEWS_MAX = 64
 
 /**
- * The catalog for callers who may not see all of it: things they may not name are missing. Names, suggestions, lists and
+ * The catalog for callers who may not see all of it: names they may not use are missing. Names, suggestions, lists and
  * information_schema follow from that. Each view of a catalog is built once.
  */
 export class VisibleCatalogs {
@@ -33,7 +33,7 @@ export class VisibleCatalogs {
   }
 }
 
-/** In place of the text of a view that names what its reader must not know of. */
+/** Shown in place of a view's text that names something its reader may not see. */
 export const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
 
 function visible(

@@ -5,9 +5,9 @@ import type { Citation, EvidenceLevel } from './completion-event.ts'
 
 /** Tokens as the provider counted them. */
 export interface TokenUsage {
-  /** All that was sent, `cachedTokens` included. */
+  /** All input, including `cachedTokens`. */
   readonly inputTokens: number
-  /** All that was written, reasoning included. */
+  /** All output, including reasoning. */
   readonly outputTokens: number
   /** The part of the input that the provider had cached. */
   readonly cachedTokens: number
@@ -25,13 +25,13 @@ export function addedUsage(first: TokenUsage | null, second: TokenUsage | null):
   }
 }
 
-/** Why a turn ended. `length`: at the limit of tokens. `filter`: content was withheld. `refusal`: the model would not. */
+/** Why a turn ended. `length`: token limit. `filter`: content withheld. `refusal`: the model refused. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'filter' | 'refusal'
 
 /** One turn of the model. Times are milliseconds; `startMs` counts from the start of the question. */
 export interface ModelTurn {
   readonly startMs: number
-  /** Until the first piece of the answer came; null: none did. */
+  /** Until the first piece of the answer; null: there was none. */
   readonly firstPieceMs: number | null
   readonly tookMs: number
   readonly finish: FinishReason
@@ -39,7 +39,7 @@ export interface ModelTurn {
   readonly usage: TokenUsage | null
   /** The model's thoughts, apart from its text; cut. */
   readonly reasoning: string
-  /** Tool calls that it asked for. */
+  /** Tool calls it requested. */
   readonly callCount: number
 }
 
@@ -74,7 +74,7 @@ export interface RunStart {
   readonly conversationId: string | null
   /** `Asker.by`. */
   readonly askedBy: string | null
-  /** With its key, which is stored nowhere: code that records the run removes it from every text. */
+  /** With its key, which is never stored: code that records the run removes it from every text. */
   readonly model: ModelRef
   /** The `traceparent` of the request (W3C Trace Context); null: there was none. */
   readonly traceParent: string | null

@@ -10,15 +10,15 @@ export interface AgentData {
   readonly tables: readonly string[]
   /** The names are whole: a `*` in one is its own. */
   readonly isExact?: true
-  /** The servers whose tools it may call. Missing: none. */
+  /** Servers whose tools it may call. Missing: none. */
   readonly mcp?: readonly McpServer[]
   /**
-   * The namespaces open to the user who named this data: views that it reads lead nowhere else. Missing: all.
+   * The namespaces of the user who named this data: its views can read nothing else. Missing: all.
    */
   readonly within?: readonly string[]
 }
 
-/** The tables behind an agent's `data` at one moment: its statements may read nothing else. */
+/** The tables behind an agent's `data` at one moment: all its statements may read. */
 export interface AllowedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
   /** `files.<name>`, `<project>.<table or view>`. */
@@ -60,11 +60,11 @@ export interface ConversationTurn {
 export interface McpServer {
   /** Its tools are called `<name>__<tool>`. */
   readonly name: string
-  /** Parts of it may be secret, see `shownUrl`. */
+  /** May contain secrets, see `shownUrl`. */
   readonly url: string
-  /** Secret, all of them. */
+  /** All secret. */
   readonly headers: Readonly<Record<string, string>>
-  /** Names of tools or globs over them: no other one is called. */
+  /** Names or globs of tools it may call. */
   readonly tools: readonly string[]
 }
 
@@ -106,8 +106,8 @@ function isKeyLike(text: string): boolean {
 /** Names of what an agent may read, as models write them. */
 
 /**
- * The name that is meant, of those that there are: whole, without the project that is at home, without `files`, or without
- * its qualifier where only one has such a name. Quotes, white space around dots and case do not matter.
+ * The existing name that is meant: complete, without the home project, without `files`, or without its qualifier if that is
+ * unambiguous. Ignores quotes, white space around dots, and case.
  * @param home the project of names without a qualifier
  */
 export function nameMeant(
@@ -147,7 +147,7 @@ function shortKeys(name: string): readonly string[] {
   return [short, ...endless, ...endless.map((one) => `${first}.${one}`)].map(looseKey)
 }
 
-/** The hint for a model that named an unknown or forbidden table: the existing names, the likeliest first. */
+/** The hint for a model that named an unknown or forbidden table: the existing names, best match first. */
 export function notAvailable(written: string, names: readonly string[]): string {
   const shown = namesLike(written, names).slice(0, NAMES_SHOWN_MAX)
   const rest = names.length - shown.length
@@ -157,7 +157,7 @@ export function notAvailable(written: string, names: readonly string[]): string 
 
 const NAMES_SHOWN_MAX = 50
 
-/** Most like the written one first; those that are equally like it stay as they are. */
+/** Best match first; ties keep their order. */
 function namesLike(written: string, names: readonly string[]): readonly string[] {
   const wanted = pairsOf(looseKey(written).slice(0, PAIRS_MAX))
   const ranked = names.map((name, index) => {

@@ -19,12 +19,12 @@ interface Message {
   readonly content: string
 }
 
-/** Where a statement of the answer comes from: a passage of a document. */
+/** The evidence for a statement of the answer: a passage of a document. */
 export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
-  /** The quote itself, word for word as it is in the chunk. */
+  /** Quoted verbatim from the chunk. */
   readonly text: string
   /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
@@ -39,7 +39,7 @@ export const EVIDENCE_LEVELS = ['answer', 'closest', 'none'] as const
 
 export type EvidenceLevel = (typeof EVIDENCE_LEVELS)[number]
 
-/** A statement over tables whose rows the answer is made of. */
+/** A statement over tables whose rows the answer uses. */
 export interface StatementRows {
   readonly sql: string
   readonly column_names: readonly string[]
@@ -49,16 +49,16 @@ export interface StatementRows {
   readonly is_cut: boolean
 }
 
-/** A chart that comes with the answer. */
+/** A chart in the answer. */
 export interface Chart {
-  /** Vega-Lite 5 with the rows within it: nothing is loaded, and it holds no expressions. */
+  /** Vega-Lite 5 with inline rows: it loads nothing and has no expressions. */
   readonly spec: Readonly<Record<string, unknown>>
   readonly sql: string
   readonly column_names: readonly string[]
   readonly data: readonly (readonly ResultValue[])[]
 }
 
-/** What an answer leans on besides its citations. Lists that are empty are left out. */
+/** The basis of an answer besides its citations. Empty lists are left out. */
 export interface AnswerFindings {
   readonly statements?: readonly StatementRows[]
   readonly charts?: readonly Chart[]
@@ -76,7 +76,7 @@ export interface StartEvent extends Watched {
   readonly type: 'start'
   readonly prompt: string
   readonly trace_id: string
-  /** Where the conversation is kept. */
+  /** Where the conversation is stored. */
   readonly conversation_id?: string
 }
 
@@ -95,7 +95,7 @@ export interface StepsEvent extends Watched {
 /** How well what was read answers the question. */
 export interface AnswerEvidence {
   readonly evidence: EvidenceLevel
-  /** A model answered although nothing that it read seems to answer the question. */
+  /** A model answered, though nothing it read seems to answer the question. */
   readonly low_evidence?: true
 }
 
@@ -115,138 +115,39 @@ export interface DeltaEvent extends Watched {
   readonly trace_id: string
 }
 
-export type FailureType =
-  | 'timeout'
-  | 'connection'
-  | 'authentication'
-  | 'not_found'
-  | 'rate_limit'
-  | 'content'
-  | 'general'
+/** In the order of the API's document. */
+export const FAILURE_NAMES = [
+  'general',
+  'rate_limit',
+  'connection',
+  'authentication',
+  'content',
+  'timeout',
+  'not_found',
+] as const
 
-/** The client's view of a failure after `start`. A provider's own status says more, if known. */
-export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
-  invalid_json: 'general',
-  invalid_request: 'general',
-  missing_parameter: 'general',
-  missing_field: 'general',
-  unknown_field: 'general',
-  invalid_name: 'general',
-  unauthorized: 'general',
-  wrong_credentials: 'general',
-  invalid_credentials: 'general',
-  too_many_logins: 'general',
-  forbidden_origin: 'general',
-  forbidden: 'general',
+export type FailureType = (typeof FAILURE_NAMES)[number]
+
+/**
+ * The client's view of a failure after `start`; every other code is `general`. A provider's own status says more, if known.
+ */
+export const FAILURE_TYPES: Partial<Readonly<Record<ErrorCode, FailureType>>> = {
   rate_limited: 'rate_limit',
-  key_not_found: 'general',
-  key_exists: 'general',
-  too_many_keys: 'general',
-  user_not_found: 'general',
-  user_exists: 'general',
-  user_of_settings: 'general',
-  login_off: 'general',
-  not_found: 'general',
-  method_not_allowed: 'general',
-  body_too_large: 'general',
-  unsupported_media_type: 'general',
-  project_not_found: 'general',
-  project_exists: 'general',
-  project_not_deletable: 'general',
-  knowledge_base_not_found: 'general',
-  knowledge_base_exists: 'general',
-  storage_in_use: 'general',
-  index_not_found: 'general',
-  map_not_ready: 'general',
-  agent_not_found: 'general',
-  model_not_found: 'general',
   too_many_questions: 'rate_limit',
   provider_busy: 'rate_limit',
-  context_exceeded: 'general',
-  run_not_found: 'general',
-  conversation_not_found: 'general',
-  conversation_busy: 'general',
-  conversation_full: 'general',
-  agent_exists: 'general',
-  agent_changed: 'general',
-  agent_creation_not_allowed: 'general',
-  answer_malformed: 'general',
-  file_not_found: 'general',
-  file_exists: 'general',
-  file_ambiguous: 'general',
-  file_changed: 'general',
-  range_not_satisfiable: 'general',
-  file_unreadable: 'general',
-  ocr_unconfirmed: 'general',
-  view_not_found: 'general',
-  table_not_found: 'general',
-  document_not_found: 'general',
-  import_mismatch: 'general',
-  relation_exists: 'general',
-  trace_not_found: 'general',
-  backup_running: 'general',
-  backup_failed: 'general',
-  data_damaged: 'general',
-  database_not_found: 'general',
-  database_exists: 'general',
-  database_in_use: 'general',
-  invalid_database: 'general',
-  unknown_engine: 'general',
   source_failed: 'connection',
-  job_not_found: 'general',
-  job_state: 'general',
-  job_items_missing: 'general',
-  source_not_found: 'general',
-  source_exists: 'general',
-  invalid_source: 'general',
-  folder_refused: 'general',
-  source_empty: 'general',
-  folder_unreadable: 'general',
-  schedule_not_found: 'general',
-  schedule_exists: 'general',
-  invalid_schedule: 'general',
-  too_many_schedules: 'general',
-  invalid_knowledge_base: 'general',
-  invalid_agent: 'general',
-  insert_failed: 'general',
-  invalid_select: 'general',
-  crawl_failed: 'general',
-  address_refused: 'general',
-  unknown_provider: 'general',
   provider_refused: 'authentication',
   provider_failed: 'connection',
   content_refused: 'content',
-  dimension_mismatch: 'general',
-  sql_syntax: 'general',
-  sql_not_supported: 'general',
-  sql_unknown_name: 'general',
-  sql_forbidden: 'general',
-  sql_invalid_search: 'general',
-  sql_missing_parameter: 'general',
-  sql_failed: 'general',
-  sql_constraint: 'general',
-  sql_too_costly: 'general',
-  sql_not_a_query: 'general',
-  url_key_refused: 'general',
-  request_not_found: 'general',
-  statement_too_large: 'general',
   timeout: 'timeout',
-  cancelled: 'general',
-  too_busy: 'general',
-  shutting_down: 'general',
-  out_of_memory: 'general',
-  storage_full: 'general',
   step_limit: 'timeout',
-  agent_crashed: 'general',
-  unhealthy: 'general',
-  internal: 'general',
 }
 
 export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
-  /** As the `error_code` of the stored turn: `cancelled`, if it was stopped. */
+  /** The `error_code` of the stored turn; `cancelled` if it was stopped. */
   readonly error_code: ErrorCode
   readonly trace_id: string
 }
@@ -273,9 +174,9 @@ export function conversationTitle(question: string): string {
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
 }
 
-/** The pages or slides of a chunk, so that a quote in it can name its own. */
+/** The pages or slides of a chunk, from which a quote finds its own. */
 export interface ChunkPages {
-  /** That of the chunk's first character. */
+  /** Page of the chunk's first character. */
   readonly first: number
   /** The start of each further page, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]

@@ -16,18 +16,18 @@ export interface Job {
   readonly startedAt: string | null
   readonly finishedAt: string | null
   readonly progress: JobProgress
-  /** Recent rows per second; null: not known yet, or finished. */
+  /** Recent rows per second; null: unknown, or finished. */
   readonly rate: number | null
   /** null: unknown. */
   readonly remainingSeconds: number | null
   /** Why it failed; null: it did not. */
   readonly error: string | null
-  /** Items that were left out, the first of them; `errorCount` counts all. */
+  /** The first items left out; `errorCount` counts all. */
   readonly errors: readonly JobError[]
   readonly errorCount: number
 }
 
-/** A job as it is stored. */
+/** A stored job. */
 export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
 
 /**
@@ -48,7 +48,7 @@ export interface JobProgress {
   readonly rows: number
   readonly documents: number
   readonly chunks: number
-  /** Rows among `rows` that were not stored because their content is empty; missing: none. */
+  /** Rows among `rows` not stored because their content is empty; missing: none. */
   readonly skipped?: number
   /** Total rows; null: unknown. */
   readonly total: number | null
@@ -62,7 +62,7 @@ export interface JobError {
   readonly message: string
 }
 
-/** Items that were left out: the first of them, and how many. */
+/** Items left out: the first of them, and their number. */
 export interface LeftOutItems {
   readonly errors: readonly JobError[]
   readonly errorCount: number
@@ -90,7 +90,7 @@ export function joinedLeftOut(all: LeftOutItems, next: LeftOutItems): LeftOutIte
   return { errors, errorCount: all.errorCount + next.errorCount }
 }
 
-/** Items that were left out and are not stored yet. */
+/** Items left out and not stored yet. */
 export class PendingLeftOut {
   #items: LeftOutItems = NOTHING_LEFT_OUT
 
@@ -98,7 +98,7 @@ export class PendingLeftOut {
     this.#items = withLeftOut(this.#items, error)
   }
 
-  /** All of the job, to be stored now. */
+  /** Everything the job has left out, to be stored now. */
   taken({ errors, errorCount }: LeftOutItems): { readonly leftOut?: LeftOutItems } {
     const items = this.#items
     if (items.errorCount === 0) return {}
@@ -117,9 +117,9 @@ export interface InsertState {
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: still running. */
   readonly startedAt: string | null
   readonly finishedAt: string | null
-  /** Rows that are stored. */
+  /** Stored rows. */
   readonly processedRows: number
-  /** Rows that were not, because their content is empty. */
+  /** Rows skipped because their content is empty. */
   readonly skippedRows: number
   readonly error: string | null
   /** The id of its job; null: a request waits for it. */
@@ -131,13 +131,13 @@ export interface Activity {
   /** Grows with every change. */
   readonly version: number
   readonly inserts: readonly InsertState[]
-  /** In the order in which they were made. */
+  /** In creation order. */
   readonly jobs: readonly StoredJob[]
 }
 
 export const NO_ACTIVITY: Activity = { version: 0, inserts: [], jobs: [] }
 
-/** null: nothing was inserted that is known of. After a restart only jobs are. */
+/** null: no insert is known. After a restart only jobs are known. */
 export function lastInsertInto(kb: KnowledgeBase, { inserts, jobs }: Activity): InsertState | null {
   const known = inserts.findLast(({ knowledgeBaseId }) => knowledgeBaseId === kb.id)
   if (known !== undefined) return known
@@ -148,7 +148,7 @@ export function lastInsertInto(kb: KnowledgeBase, { inserts, jobs }: Activity): 
   return job === undefined ? null : insertOfJob(kb, job)
 }
 
-/** The rows of an insert without those that were left out or skipped. */
+/** Rows stored by an insert, without those left out or skipped. */
 export function storedRowsOf({ progress, errorCount }: Pick<StoredJob, 'progress' | 'errorCount'>) {
   return Math.max(progress.rows - errorCount, 0)
 }

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 
 interface SourceParameter {
   readonly name: string
-  /** Other names that existing clients send for it. */
+  /** Other names for it, sent by existing clients. */
   readonly aliases: readonly string[]
   readonly kind: 'text' | 'port' | 'boolean' | 'numeric' | readonly string[]
   /** Answers show `******` for it, and it is stored encrypted. */
@@ -151,7 +151,7 @@ export function sourceParameters(
   return parameters
 }
 
-/** As `given`, with `******` for secrets. A name that is not known counts as one. */
+/** `given` with `******` for secrets. Unknown names count as secret. */
 export function maskedParameters(
   engine: DataSourceEngine,
   given: Readonly<Record<string, unknown>>,
@@ -242,7 +242,7 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
     if (truth !== undefined) return truth
     throw refuse('true or false')
   }
-  // A password of digits, or the name of a database, may come as a number.
+  // A password of digits or a database's name may arrive as a number.
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
@@ -321,7 +321,7 @@ export interface DataSource {
   readonly id: number
   readonly name: string
   readonly engine: DataSourceEngine
-  /** As they were given, their names in lower case. Holds secrets in clear: answers show `******` for them. */
+  /** As given, with names in lower case. Contains plaintext secrets: answers show `******`. */
   readonly parameters: Readonly<Record<string, unknown>>
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly createdAt: string
@@ -336,7 +336,7 @@ export type DataSourceChanges = Partial<Pick<DataSource, 'engine' | 'parameters'
 export type DataSourceEngine = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
 export interface SourceTableName {
-  /** null: the one that the source looks in first, or that it has no schemas. */
+  /** null: the source's default schema, or it has no schemas. */
   readonly schema: string | null
   readonly name: string
 }
@@ -358,11 +358,11 @@ export interface SourceColumn {
   readonly isNullable: boolean
 }
 
-/** Statements may hold secrets: what of them people are shown. Every pattern is bounded, as texts are long and hostile. */
+/** What people see of statements with secrets. Every pattern is bounded, because texts are long and hostile. */
 
 const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
 
-/** `'password': 'x'`, `api_key = "x"`, also where the sign between them was forgotten, and `password: x`. */
+/** `'password': 'x'`, `api_key = "x"`, also with the sign between them missing, and `password: x`. */
 const NAMED = new RegExp(
   String.raw`(${SECRET_NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${SECRET_NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
   'gi',

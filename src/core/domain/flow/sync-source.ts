@@ -11,11 +11,11 @@ export interface SyncSource {
   readonly knowledgeBaseId: number
   readonly name: string
   readonly kind: SourceKind
-  /** By their names in the API. Holds secrets in clear: answers show `******` for them. */
+  /** By their names in the API. Contains plaintext secrets: answers show `******`. */
   readonly parameters: Readonly<Record<string, unknown>>
   /** A cron expression (UTC) or `every 15 minutes`; null: it runs only on request. */
   readonly schedule: string | null
-  /** For a folder: changes start a run. */
+  /** Folders only: changes start a run. */
   readonly isWatched: boolean
   /** Its documents go when the source does not have them any more. */
   readonly removesVanished: boolean
@@ -45,7 +45,7 @@ export interface SyncRun {
   readonly counts: SyncCounts
   /** Why it failed; null: it did not. */
   readonly error: string | null
-  /** What could not be read or stored, the first of it. */
+  /** The first items that could not be read or stored. */
   readonly errors: readonly JobError[]
 }
 
@@ -58,7 +58,7 @@ export interface SyncCounts {
   readonly failed: number
   /** The size of files and pages read. */
   readonly bytes: number
-  /** Pages and files that were asked for over HTTP. */
+  /** Pages and files requested over HTTP. */
   readonly pages: number
 }
 
@@ -78,21 +78,21 @@ export interface SyncItem {
   readonly item: string
   readonly documentIds: readonly string[]
   /**
-   * The hash of the stored content. Empty: read it again. Null: storing was interrupted, or it could never be read.
+   * Hash of the stored content. Empty: read it again. null: storing was interrupted, or it was never readable.
    */
   readonly hash: string | null
-  /** By which it is known to be unchanged without reading it; null: it has to be read. */
+  /** Shows without reading that it is unchanged; null: must be read. */
   readonly stamp: string | null
   /** Why the current content could not be read, so that none is stored; null: it could. */
   readonly failure: string | null
-  /** The run that stored it, and how it was counted: after a crash, the run counts it the same way again. */
+  /** The run that stored it and how it counted it: after a crash, the run counts it the same way again. */
   readonly runId: number
   readonly outcome: SyncOutcome
 }
 
 export type SyncOutcome = 'added' | 'changed'
 
-/** Statements that run by themselves: `CREATE JOB`. Each run is a job of the kind `schedule`. */
+/** Scheduled statements: `CREATE JOB`. Each run is a job of the kind `schedule`. */
 export interface Schedule {
   readonly id: number
   readonly name: string
@@ -100,7 +100,7 @@ export interface Schedule {
   readonly projectName: string
   /** Statements separated by semicolons, as they were written. May hold secrets: answers show it by `withoutSecrets`. */
   readonly query: string
-  /** It runs only where the last of these gives a row; null: always. */
+  /** Runs only if the last of these returns a row; null: always. */
   readonly ifQuery: string | null
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly startAt: string
@@ -112,22 +112,22 @@ export interface Schedule {
 
 export type ScheduleDraft = Omit<Schedule, 'id' | 'projectName' | 'createdAt'>
 
-/** How far it is. */
+/** Progress. */
 export interface ScheduleState {
   /** null: it does not run any more. */
   readonly nextRunAt: string | null
-  /** The time for which the last run was made; null: none yet. */
+  /** Time for which the last run was due; null: none yet. */
   readonly lastDueAt: string | null
-  /** The job that runs it, or ran it last. */
+  /** Its current or last job. */
   readonly lastJobId: number | null
   readonly lastStartedAt: string | null
-  /** For the run before that. */
+  /** Of the run before that. */
   readonly previousStartedAt: string | null
   /** The value of LAST, by the position of its statement. */
   readonly marks: Readonly<Record<string, LastMark>>
 }
 
-/** The highest value of a column that was taken. */
+/** The highest value read so far of a column. */
 export interface LastMark {
   readonly value: string
   /** DuckDB's name of its type. */

@@ -1,16 +1,16 @@
-/** Who may come in: keys, and users with a password. And what they changed. */
+/** Who has access: keys, and users with a password. And the log of what they changed. */
 import type { Principal, PrincipalKind, Role, Scope } from '../access/principal.ts'
 
-/** A key as it may be shown: nothing here opens a door. */
+/** A key without its secret. */
 export interface AccessKey {
   readonly id: number
   readonly name: string
   /** The start of its text. */
   readonly prefix: string
   readonly scopes: readonly Scope[]
-  /** As they were named; null: all. */
+  /** As given; null: all. */
   readonly namespaces: readonly string[] | null
-  /** null: as many as the settings say; 0: without a limit. */
+  /** null: the default of the settings; 0: unlimited. */
   readonly requestsPerMinute: number | null
   /** Who made it, as people know them. */
   readonly createdBy: string
@@ -25,7 +25,7 @@ export type NewAccessKey = Pick<
   'name' | 'scopes' | 'namespaces' | 'requestsPerMinute' | 'createdBy' | 'expiresAt'
 >
 
-/** A key that was shown, with what it may do. The same object as long as the key lives. */
+/** A key that was presented, with its rights. The same object as long as the key exists. */
 export interface KnownKey {
   readonly id: number
   readonly principal: Principal
@@ -54,7 +54,7 @@ export interface User {
   readonly id: number
   readonly name: string
   readonly role: Role
-  /** As they were named; null: all. */
+  /** As given; null: all. */
   readonly namespaces: readonly string[] | null
   readonly createdBy: string
   readonly createdAt: string
@@ -65,7 +65,7 @@ export type NewUser = Pick<User, 'name' | 'role' | 'namespaces' | 'createdBy'> &
   readonly password: string
 }
 
-/** What stays as it is where a field is missing. */
+/** Missing fields stay as they are. */
 export type UserChanges = Partial<Pick<NewUser, 'role' | 'namespaces' | 'password'>>
 
 export interface KnownUser {
@@ -107,7 +107,7 @@ export interface AuditEntry {
   /** The client's network address. */
   readonly address: string
   readonly requestId: string
-  /** Rows that an insert did not store because their content is empty; missing: none. */
+  /** Rows of an insert not stored because their content is empty; missing: none. */
   readonly skippedRows?: number
 }
 
@@ -133,7 +133,7 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly items: readonly AuditRecord[]
-  /** For the page after; null: there is none. */
+  /** Cursor of the next page; null: none. */
   readonly next: number | null
 }
 

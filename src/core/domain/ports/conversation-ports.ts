@@ -12,17 +12,17 @@ import type { AnswerFindings, Citation, EvidenceLevel } from '../agents/completi
 
 /** Where conversations with agents are kept. */
 
-/** The agent that owns a conversation: a later agent of the same name has none of them. */
+/** The agent that owns a conversation. A later agent of the same name does not inherit it. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
-/** What came with an answer besides its text and citations, as far as it is kept. */
+/** What an answer had besides text and citations, as far as it is kept. */
 export interface KeptFindings extends AnswerFindings {
   /** Missing from turns of older versions. */
   readonly evidence?: EvidenceLevel
   readonly warnings: readonly string[]
 }
 
-/** One question and what became of it. */
+/** One question and its outcome. */
 export interface KeptTurn {
   /** Grows with each turn of any conversation. */
   readonly number: number
@@ -45,7 +45,7 @@ export interface NewTurn extends Omit<KeptTurn, 'number'> {
   readonly owner: Owner
   /** Who asked the conversation's first question. */
   readonly askedBy: string | null
-  /** The summary of the oldest turns that was made for this question. */
+  /** The summary of the oldest turns made for this question. */
   readonly summary: TurnSummary | null
 }
 
@@ -60,7 +60,7 @@ export interface KeptHistory {
   readonly askedBy: string | null
   readonly turnCount: number
   readonly summary: TurnSummary | null
-  /** Answered turns that are not in the summary, oldest first; of very long ones the newest. */
+  /** Answered turns after the summary, oldest first; if they are very long, only the newest. */
   readonly turns: readonly {
     readonly number: number
     readonly question: string
@@ -80,9 +80,9 @@ export interface ConversationSummary {
 
 export interface KeptConversation extends ConversationSummary {
   readonly summary: string | null
-  /** The newest of those before the page's cursor, the oldest first. */
+  /** The newest before the cursor, oldest first. */
   readonly turns: readonly KeptTurn[]
-  /** Where the turns before them are; null: there are none. */
+  /** Cursor of the turns before them; null: none. */
   readonly next: number | null
 }
 
@@ -96,7 +96,7 @@ export interface Page {
 export interface ConversationStore {
   /** @throws AppError `conversation_not_found` for an unknown id of this agent */
   history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
-  /** Resolves when it is on disk. Nothing is stored for an agent dropped meanwhile. */
+  /** Resolves once it is on disk. Stores nothing if the agent was dropped meanwhile. */
   add(turn: NewTurn): Promise<void>
   /** Most recent question first. */
   list(
@@ -109,7 +109,7 @@ export interface ConversationStore {
   /** @throws AppError `conversation_not_found` */
   requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void>
   /**
-   * Removes a turn and those after it; a conversation that has none left is gone.
+   * Removes a turn and those after it; a conversation without turns disappears.
    * @throws AppError `conversation_not_found`, `trace_not_found` for an unknown turn
    */
   removeFrom(owner: Owner, conversationId: string, traceId: string): Promise<void>
@@ -117,7 +117,7 @@ export interface ConversationStore {
   remove(owner: Owner, conversationId: string): Promise<void>
 }
 
-/** Where the runs of agents are written down. */
+/** Records runs of agents. */
 
 export interface RunTraces {
   /** Records the start of a question. Never throws or waits: a trace that cannot be stored delays no answer. */
@@ -128,7 +128,7 @@ export interface RunTraces {
 export interface RunTrace {
   turn(turn: ModelTurn): void
   step(step: ToolStep): void
-  /** Once; what comes after it is ignored. */
+  /** Once; later calls are ignored. */
   end(end: RunEnd): void
 }
 
@@ -137,7 +137,7 @@ export const NO_TRACES: RunTraces = {
   begin: () => ({ turn() {}, step() {}, end() {} }),
 }
 
-/** Takes runs that are over. */
+/** Receives finished runs. */
 export interface RunSink {
   /** Never throws and never waits. */
   keep(run: FinishedRun): void
@@ -146,7 +146,7 @@ export interface RunSink {
 /** Which traces are meant; what is missing does not matter. */
 export interface TraceFilter {
   readonly projectName?: string
-  /** In lower case; one of these. */
+  /** In lower case; any of these. */
   readonly projectNames?: readonly string[]
   readonly agentName?: string
   /** Only those that this asker may see. */
@@ -206,11 +206,11 @@ export interface Feedback {
 
 export interface TracePage {
   readonly items: readonly TraceSummary[]
-  /** Where the next page starts; null: none. */
+  /** Cursor of the next page; null: none. */
   readonly next: number | null
 }
 
-/** Traces as they are stored. What a reader asks for has every run that was over before. */
+/** Stored traces. A read includes every run finished before it. */
 export interface TraceStore extends RunSink {
   /** The newest first. @param before `next` of the page before */
   list(
@@ -222,8 +222,8 @@ export interface TraceStore extends RunSink {
   remove(traceId: string): Promise<void>
   /** Replaces the earlier rating. */
   rate(traceId: string, feedback: Pick<Feedback, 'rating' | 'comment'>): Promise<Feedback>
-  /** @returns how many there were */
+  /** @returns how many were removed */
   removeAll(filter: TraceFilter): Promise<number>
-  /** Everything that is over can be read with SQL. */
+  /** Resolves once all finished runs can be read with SQL. */
   settled(): Promise<void>
 }

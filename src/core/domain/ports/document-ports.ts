@@ -10,9 +10,9 @@ export interface StoredDocument {
   /** The key of its first chunk: later documents have a larger one. */
   readonly firstKey: bigint
   readonly chunkCount: number
-  /** Content columns that hold a text, each with the end of its last chunk. */
+  /** Content columns with text, each with the end of its last chunk. */
   readonly columns: readonly { readonly name: string; readonly endChar: number }[]
-  /** What came with the document. */
+  /** The document's own metadata. */
   readonly metadata: Row
 }
 
@@ -21,23 +21,23 @@ export interface StoredChunk {
   readonly documentId: string
   readonly chunkId: string
   readonly content: string
-  /** As answers show it: the standard keys and those of its document. */
+  /** As answers show it: the standard keys and the document's own. */
   readonly metadata: Row
 }
 
-/** A stored chunk with how it was cut. */
+/** A stored chunk with details of the chunking. */
 export interface CutChunk extends StoredChunk {
   /** The text embedded before it. */
   readonly context: string
-  /** The layout of its text, on the text's first chunk; null: unknown. */
+  /** On the first chunk of a text, its layout; null: unknown. */
   readonly layout: TextLayout | null
-  /** Text that is in none of its chunks, on the first chunk of it; null: unknown. */
+  /** On the first chunk of a text, the text outside its chunks; null: unknown. */
   readonly between: string | null
-  /** What came with its document, with the types of its values, and what `metadata` does not show. */
+  /** The document's own metadata with typed values, including what `metadata` does not show. */
   readonly own: Row
 }
 
-/** A part of all, in the order in which they were stored. */
+/** One page of keys, in insertion order. */
 export interface KeyPage {
   /** After this key. */
   readonly afterKey: bigint
@@ -68,13 +68,13 @@ export interface StoredDocuments {
   chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]>
   /** All chunks of a document, ordered by key; empty for an unknown document. */
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
-  /** All chunks of these documents, in the order of their keys. */
+  /** All chunks of these documents, in key order. */
   cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]>
-  /** The vectors of those of the chunks that are there. */
+  /** The vectors of those chunks that exist. */
   vectorsOf(kb: KnowledgeBase, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
 }
 
-/** Chunks that come from a file and replace those stored for their documents. */
+/** Chunks from a file that replace those stored for their documents. */
 export interface ChunkFile {
   /** For an export: a Parquet file written by Eider's own DuckDB. */
   readonly table: ReadTable
@@ -108,7 +108,7 @@ export interface KnowledgeBaseFiles {
 
 /** Files that jobs import. */
 export interface ImportFiles {
-  /** Takes a file over, from the same disk. @returns its name here */
+  /** Takes over a file from the same disk. @returns its name here */
   keep(path: string): Promise<string>
   /** @throws AppError `job_items_missing` */
   pathOf(name: string): Promise<string>

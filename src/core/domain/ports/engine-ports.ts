@@ -31,18 +31,18 @@ export interface BoundSql {
 
 /** A SELECT of the keys of the chunks that conditions keep, as `__chunk_key`. */
 export interface PrefilterSql extends BoundSql {
-  /** False where a later statement may keep other chunks although none was written: its conditions read the clock. */
+  /** False if repeating the statement may select other chunks without a write: its conditions read the clock. */
   readonly isCacheable: boolean
   /** The same conditions, for memory to check; null: only the database can. */
   readonly condition: ColumnCondition | null
 }
 
 export interface RunLimits {
-  /** For waiting, running and reading the rows. */
+  /** Covers waiting, running and reading the rows. */
   readonly timeoutMs: number
-  /** How much of it has gone by already; unset: nothing. */
+  /** How much of it is already spent; unset: nothing. */
   readonly spentMs?: number
-  /** The name of the setting that says so, for the message; unset: none does. */
+  /** Name of the setting behind it, for the message; unset: none. */
   readonly setting?: string
   /** When set, `timeoutMs` ends with the first rows, and this counts from them: for a reader that works on the rows. */
   readonly readingMs?: number
@@ -55,16 +55,19 @@ export interface SqlEngine {
    * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for anything but a SELECT
    */
   parse(sql: string): Promise<string>
-  /** SQL for a syntax tree: the way back. */
+  /** Turns a syntax tree back into SQL. */
   print(tree: string): Promise<string>
   /**
-   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a slot first; the deadline covers the wait
-   * and the reading of the rows. The caller must have guarded the statement. Between its rows it holds no slot. One that
-   * proves slow in a slot for short ones is run again in another.
+   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a slot first; the deadline covers waiting
+   * and reading the rows. The caller must have guarded the statement. Between rows it holds no slot. A statement that proves
+   * slow in a slot for short ones is restarted in another.
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
-  /** Rows that did not come from `run`, with `encoded`, which reads all of them first: each column has the type of its values. */
+  /**
+   * Gives rows that did not come from `run` an `encoded`, which reads all of them first: each column gets the type of its
+   * values.
+   */
   withEncoding(rows: RowStream): RowStream
   /** Runs one SELECT like `run` and gives all its rows as a Parquet file, with DuckDB's own types. */
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
@@ -75,7 +78,7 @@ export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Records what runs, so that it is known after a crash. Recording costs a microsecond. */
+/** Records running work, to be known after a crash. Recording costs a microsecond. */
 export interface RunningWork {
   /** @param what a method and a path, for people */
   begin(what: string): RunningEntry
@@ -85,7 +88,7 @@ export interface RunningWork {
 }
 
 export interface RunningEntry {
-  /** From now on it runs this statement. Values are not recorded, and only two words of statements other than SELECT. */
+  /** Starts recording this statement. Values are not recorded, and only two words of statements other than SELECT. */
   statement(sql: string): void
   end(): void
 }
@@ -112,13 +115,13 @@ export type SourceValue = null | boolean | number | bigint | string
 
 /**
  * Each method throws AppError `source_failed` that names the source and the cause without a secret, `address_refused`,
- * `timeout`; a signal that aborts ends the work at the server, too, within a second.
+ * `timeout`; aborting the signal ends the work within a second, on the server, too.
  */
 export interface DataSources {
   /** Connects and asks for nothing. */
   check(source: DataSource, signal: AbortSignal): Promise<void>
   tables(source: DataSource, signal: AbortSignal): Promise<readonly SourceTable[]>
-  /** All tables with their columns, asked for together where the source can. */
+  /** All tables with their columns, in one request if the source can. */
   describeTables(source: DataSource, signal: AbortSignal): Promise<readonly DescribedSourceTable[]>
   /** @throws AppError `table_not_found` */
   columns(
@@ -135,14 +138,14 @@ export interface DataSources {
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<RowStream>
-  /** Writes the rows into a file that DuckDB reads: for statements that read more than this. */
+  /** Writes the rows into a file for DuckDB, for statements that read more than this. */
   stage(
     source: DataSource,
     select: SourceSelect,
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<StagedRows>
-  /** Forgets what is known of this source's tables: they may have been changed there. */
+  /** Forgets this source's cached tables, which may have changed there. */
   forgetTables(source: Pick<DataSource, 'id'>): void
   /** Forgets connections and what is known of this source's tables: it was changed or dropped. */
   forget(source: Pick<DataSource, 'id'>): Promise<void>

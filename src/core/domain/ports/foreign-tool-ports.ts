@@ -6,7 +6,7 @@ import type { McpServer } from '../agents/agent.ts'
  * an external server are returned as results.
  */
 
-/** As the server describes it: untrusted data. */
+/** As the server describes it: untrusted. */
 export interface ForeignTool {
   readonly name: string
   readonly description: string
@@ -25,7 +25,7 @@ export interface ForeignListing {
   readonly tools: readonly ForeignTool[]
 }
 
-/** `isError`: the tool itself says that it failed. */
+/** `isError`: the tool itself reported a failure. */
 export interface ForeignResult {
   readonly kind: 'result'
   readonly text: string
@@ -33,7 +33,7 @@ export interface ForeignResult {
 }
 
 export interface ForeignCall {
-  /** What calls of one session leave on the server is seen by no other. */
+  /** State that calls leave on the server is visible to this session only. */
   readonly session: string
   readonly server: McpServer
   readonly tool: string
@@ -55,7 +55,7 @@ export interface McpCaller {
   readonly principal: Principal
   /** The client's network address. */
   readonly address: string
-  /** Aborted when the client goes away or the server stops. */
+  /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal
   /** Scheme, host and port that the client used for the server: links in answers start with it. */
   readonly origin: string
@@ -67,7 +67,7 @@ export interface McpDoor {
    * @param body the parsed JSON of a POST
    */
   handle(request: Request, body: unknown, caller: McpCaller): Promise<Response>
-  /** Ends the streams on which nothing is answered: the server stops. */
+  /** Ends the idle streams because the server is stopping. */
   endIdleStreams(): void
   close(): Promise<void>
 }

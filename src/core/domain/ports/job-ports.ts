@@ -30,7 +30,7 @@ import type { ReadTable } from './reading-ports.ts'
 export interface JobDraft {
   readonly kind: JobKind
   readonly projectName: string
-  /** Jobs of one knowledge base run one after the other, in the order in which they came. */
+  /** Jobs of one knowledge base run one after the other, in order of arrival. */
   readonly knowledgeBase: string | null
   readonly title: string
   /** JSON that its handler understands, also after a restart. May hold secrets: it is stored encrypted. */
@@ -39,13 +39,13 @@ export interface JobDraft {
   readonly items?: readonly unknown[]
 }
 
-/** Stored with the documents that it speaks of, in one transaction. */
+/** Stored in one transaction with the documents it covers. */
 export interface JobMark {
   readonly jobId: number
   readonly progress: JobProgress
   /** JSON from which its handler continues after a crash. */
   readonly checkpoint: unknown
-  /** All items that were left out until then; unset: those that were known before. */
+  /** All items left out until then; unset: the same as before. */
   readonly leftOut?: LeftOutItems
 }
 
@@ -59,7 +59,7 @@ export interface JobHandler {
 }
 
 export interface JobWork {
-  /** As it was when it started or went on. */
+  /** Its state when it started or continued. */
   readonly job: Job
   readonly request: unknown
   /** From the last mark; null: at the start. */
@@ -68,7 +68,7 @@ export interface JobWork {
   items(firstIndex: number): AsyncIterable<unknown>
   /** The state on disk, for work whose transactions carry no mark. */
   mark(mark: Omit<JobMark, 'jobId'>): Promise<void>
-  /** An item that is left out; the job continues. Stored with the next mark, or at the end. */
+  /** Leaves an item out; the job continues. Stored with the next mark, or at the end. */
   leaveOut(error: JobError): void
 }
 
@@ -99,17 +99,17 @@ export interface Jobs {
   list(): readonly Job[]
   /** @throws AppError `job_not_found` */
   get(id: number): Job
-  /** That of its draft. @throws AppError `job_not_found` */
+  /** The request of its draft. @throws AppError `job_not_found` */
   requestOf(id: number): Promise<unknown>
-  /** Ends it after the batch that is being stored. @throws AppError `job_not_found`, `job_state` */
+  /** Ends it after the batch being stored. @throws AppError `job_not_found`, `job_state` */
   cancel(id: number): Promise<Job>
   /** From the start. @throws AppError `job_not_found`, `job_state` */
   retry(id: number): Promise<Job>
   /** From its last mark. @throws AppError `job_not_found`, `job_state` */
   resume(id: number): Promise<Job>
-  /** Forgets one that is over. @throws AppError `job_not_found`, `job_state` */
+  /** Removes a finished one. @throws AppError `job_not_found`, `job_state` */
   remove(id: number): Promise<void>
-  /** Forgets those of them that are over. @returns how many these were */
+  /** Removes the finished ones among them. @returns how many */
   removeOver(ids: readonly number[]): Promise<number>
   /**
    * The job now, and after its changes until it is over, at most some times a second.
@@ -125,13 +125,13 @@ export interface JobChanges {
   readonly finishedAt?: string | null
   readonly error?: string | null
   readonly leftOut?: LeftOutItems
-  /** Nothing of it is done: progress, checkpoint and errors go. */
+  /** Clears progress, checkpoint and errors. */
   readonly isReset?: boolean
 }
 
-/** Jobs on disk, and all of them in memory. */
+/** Jobs on disk, all kept in memory, too. */
 export interface JobStore {
-  /** In the order in which they were made. */
+  /** In creation order. */
   list(): readonly StoredJob[]
   get(id: number): StoredJob | undefined
   /** @param begun it is already running */
@@ -144,21 +144,21 @@ export interface JobStore {
   workOf(id: number): Promise<{ readonly request: unknown; readonly checkpoint: unknown }>
   /** @throws AppError `job_items_missing` */
   items(id: number, firstIndex: number): AsyncIterable<unknown>
-  /** With their items. */
+  /** Including their items. */
   remove(ids: readonly number[]): Promise<void>
-  /** From now on only this one is notified of each change after its commit. */
+  /** Sets the only listener, called after each committed change. */
   onChange(listener: (job: StoredJob) => void): void
 }
 
 /** The use cases' requirements on schedules. The store keeps them, `jobs/` knows when they are due. */
 
-/** Schedules on disk, and all of them in memory. */
+/** Schedules on disk, all kept in memory, too. */
 export interface ScheduleStore {
   list(): readonly StoredSchedule[]
   get(id: number): StoredSchedule | undefined
   /** @throws AppError `schedule_exists`, `too_many_schedules`, `project_not_found` */
   create(draft: ScheduleDraft, nextRunAt: string | null): Promise<StoredSchedule>
-  /** With its history. @throws AppError `schedule_not_found` */
+  /** Including its history. @throws AppError `schedule_not_found` */
   drop(schedule: Pick<Schedule, 'id' | 'name'>): Promise<void>
   /**
    * A job starts the due run, or continues it.
@@ -202,7 +202,7 @@ export interface ScheduleDefinition {
   readonly name: string
   readonly query: string
   readonly ifQuery: string | null
-  /** As they were written; null: now, and never. */
+  /** As written; null: now, and never. */
   readonly start: string | null
   readonly end: string | null
   readonly every: string | null
@@ -218,30 +218,30 @@ export interface SyncStore {
   lastRun(source: Pick<SyncSource, 'id'>): SyncRun | null
   /** @throws AppError `source_exists`, `knowledge_base_not_found` */
   create(draft: SyncSourceDraft): Promise<SyncSource>
-  /** By other parameters each item is read again. @throws AppError `source_exists`, `source_not_found` */
+  /** With other parameters, each item is read again. @throws AppError `source_exists`, `source_not_found` */
   change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource>
-  /** With its history; its documents stay. @throws AppError `source_not_found` */
+  /** Including its history; its documents stay. @throws AppError `source_not_found` */
   drop(source: SyncSource): Promise<void>
   beginRun(source: SyncSource, trigger: RunTrigger, jobId: number | null): Promise<SyncRun>
-  /** Nothing happens where the source is gone. */
+  /** Does nothing if the source is gone. */
   saveRun(run: SyncRun): Promise<void>
   /** The newest first. */
   runs(source: Pick<SyncSource, 'id'>, limit: number): Promise<readonly SyncRun[]>
-  /** By their names. */
+  /** By name. */
   items(source: Pick<SyncSource, 'id'>): Promise<Map<string, SyncItem>>
-  /** Instead of what was remembered of these items. */
+  /** Replaces what is remembered about these items. */
   remember(source: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void>
-  /** In one transaction with what the run counts. */
+  /** In one transaction with the run's counts. */
   forget(run: SyncRun, items: readonly string[]): Promise<void>
-  /** The documents that another source of the knowledge base also has, which will read them again. */
+  /** Leaves these documents to another source of the knowledge base, which will read them again. */
   release(source: SyncSource, documentIds: readonly string[]): Promise<ReadonlySet<string>>
-  /** Items with a document that was deleted since. */
+  /** Items whose document has since been deleted. */
   itemsWithout(source: Pick<SyncSource, 'id'>, kb: KnowledgeBase): Promise<ReadonlySet<string>>
 }
 
-/** Tables that were read by another process and are not stored. */
+/** Tables read by another process, not stored. */
 export interface TableRows {
-  /** Its Parquet file is taken away. */
+  /** Moves its Parquet file away. */
   rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncIterable<Row>
 }
 
@@ -252,7 +252,7 @@ export interface SourceKeeping {
   create(draft: SyncSourceDraft): Promise<SyncSource>
   /** @throws AppError as `create`, and `source_not_found` */
   change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource>
-  /** Its documents stay. A run of it is cancelled. @throws AppError `source_not_found` */
+  /** Its documents stay; its current run is cancelled. @throws AppError `source_not_found` */
   drop(source: SyncSource): Promise<void>
   /** The job: a waiting or running one, if there is one. @throws AppError `too_busy` */
   run(source: SyncSource, options?: { readonly isFull?: boolean }): Promise<Job>
@@ -262,11 +262,11 @@ export interface SourceKeeping {
 
 export interface SourceState {
   readonly lastRun: SyncRun | null
-  /** Waits or runs; null: none. */
+  /** The waiting or running job; null: none. */
   readonly jobId: number | null
-  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: by no schedule. */
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: not scheduled. */
   readonly nextRunAt: string | null
-  /** How changes of a folder are noticed; null: not at all. */
+  /** How a folder's changes are noticed; null: they are not. */
   readonly watching: 'events' | 'polling' | null
   /** Why by polling; null: there is nothing to say. */
   readonly watchNote: string | null

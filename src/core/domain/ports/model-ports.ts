@@ -10,19 +10,19 @@ import type { ModelRef } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
 export interface TokenCounter {
-  /** At least as many as the model makes of the text, without the special tokens around every text. */
+  /** At least the model's number of tokens, without the special ones around every text. */
   count(text: string): number
   /**
-   * Up to where `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` where not even
-   * the first word fits.
+   * How far `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` if not even the first
+   * word fits.
    */
   fit(text: string, start: number, end: number, tokensMax: number): number
 }
 
-/** `word_piece`: as the built-in model counts; `bytes`: no tokenizer makes more tokens than a text has bytes. */
+/** `word_piece`: counts like the built-in model; `bytes`: no tokenizer makes more tokens than a text has bytes. */
 export type TokenizerName = 'word_piece' | 'bytes'
 
-/** How much of a text an embedding model reads. What comes after it is in no vector. */
+/** How much of a text an embedding model reads. The rest is in no vector. */
 export interface EmbedderReach {
   /** Including the special tokens around every text. */
   readonly tokensMax: number
@@ -36,7 +36,7 @@ export interface EmbedderReach {
   readonly tokensAtOnce?: number
 }
 
-/** Text → vectors. One model, ready to be called. */
+/** Text → vectors, by one loaded model. */
 export interface Embedder {
   /** Missing: unknown. */
   readonly reach?: EmbedderReach
@@ -51,8 +51,8 @@ export interface Embedder {
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
   /**
-   * @param withinMs how long one embedding may take, further tries included: longer than usual for background work; unset:
-   * the default for vectors that are stored
+   * @param withinMs limit for one embedding, retries included: longer for background work; unset: the default for stored
+   * vectors
    * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
@@ -71,15 +71,15 @@ export type EmbedderProbe =
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** The text of a tool that takes one; of a tool with a `schema` the arguments' object as JSON. */
+  /** The text for a tool that takes one; for a tool with a `schema`, its arguments as a JSON object. */
   readonly input: string
-  /** What is wrong with the model's arguments: the model gets this message, and the tool does not run. */
+  /** What is wrong with the model's arguments. The model gets this message, and the tool does not run. */
   readonly malformed?: string
   /** Opaque data that the provider wants back with the call (signed thoughts). */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 
-/** A JSON schema (draft 2020-12), as providers take it. */
+/** A JSON schema (draft 2020-12), as providers accept it. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
 export interface ToolSpec {
@@ -87,7 +87,7 @@ export interface ToolSpec {
   readonly description: string
   /** Name and description of the one text argument; null for a tool without, or with a `schema`. */
   readonly input: { readonly name: string; readonly description: string } | null
-  /** The arguments of a tool that takes several: an object. */
+  /** For a tool with several arguments: the schema of an object. */
   readonly schema?: JsonSchema
 }
 
@@ -96,7 +96,7 @@ export type ChatMessage =
   | {
       readonly role: 'user'
       readonly content: string
-      /** For models that see; others refuse them. */
+      /** For vision models; others reject them. */
       readonly images?: readonly {
         readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
         readonly base64: string
@@ -112,7 +112,7 @@ export type ChatMessage =
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
   readonly tools: readonly ToolSpec[]
-  /** The form that an answer without tool calls is to have, where the provider can see to it. */
+  /** The form of an answer without tool calls, if the provider can enforce it. */
   readonly responseFormat?: ResponseFormat
 }
 
@@ -124,7 +124,7 @@ export interface ResponseFormat {
 
 /**
  * A chat model's output as it arrives: text in pieces, then whole tool calls. Without a tool call, the text is the answer.
- * `reasoning` is thought, not answer. `end` comes last and once, or never if the model reports nothing.
+ * `reasoning` is not part of the answer. `end` comes last and once, or never if the model reports nothing.
  */
 export type ChatDelta =
   | { readonly kind: 'text'; readonly text: string }
@@ -137,14 +137,14 @@ export type ChatDelta =
       readonly usage: TokenUsage | null
       /** What the answer lost or had to do without, in plain words: cut at a limit, filtered, no tools on that server. */
       readonly warnings: readonly string[]
-      /** By the built-in model. */
+      /** Set by the built-in model. */
       readonly judged?: JudgedAnswer
     }
 
 /** What a model knows of its own answer. */
 export interface JudgedAnswer {
   readonly evidence: EvidenceLevel
-  /** Quotes that are cited and not part of the text. */
+  /** Quotes that are cited but not part of the text. */
   readonly further?: string
 }
 
@@ -157,13 +157,13 @@ export interface ChatModel {
 
 /** Chat models for what the server asks by itself; agents have theirs in threads. */
 export interface ChatModels {
-  /** That of the settings; null: there is only the built-in one, which quotes and cannot write. */
+  /** The default of the settings; null: only the built-in one, which quotes and cannot write. */
   readonly defaultModel: ModelRef | null
   /** The known features of model servers, also for agents. */
   readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
   chatModel(ref: ModelRef, withinMs?: number): Promise<ChatModel>
-  /** Why the model could not be called, as far as its definition shows: no key, no address; null: nothing is missing. */
+  /** Why the model cannot be called, judging by its definition: no key, no address; null: nothing is missing. */
   problemOf?(ref: ModelRef): string | null
 }
 
@@ -175,18 +175,18 @@ export interface AgentAnswer {
   readonly warnings: readonly string[]
   /** For all turns; null: not reported by the provider. */
   readonly usage: TokenUsage | null
-  /** By the prices of the settings; null: they have none for the model, or its tokens are not known. */
+  /** By the price table; null: no price for the model, or unknown tokens. */
   readonly cost: number | null
-  /** From the place it got to its answer; the wait for the place is not in it. */
+  /** From the start of its work to its answer, without waiting for a place. */
   readonly seconds: number
 }
 
 export interface AgentAnswers {
-  /** What an agent lacks as it is defined; nothing is called. */
+  /** What an agent's definition lacks; calls nothing. */
   warningsOf(agent: Agent): readonly string[]
   /**
-   * @param purpose unset: a user's question. An evaluation's question waits for a slot that no user wants, however long that
-   * takes, and leaves half of the slots to users
+   * @param purpose unset: a user's question. An evaluation's question waits, however long, for a slot that no user needs,
+   * and leaves half of the slots to users
    * @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, …
    */
   ask(
@@ -197,7 +197,7 @@ export interface AgentAnswers {
   ): Promise<AgentAnswer>
 }
 
-/** A query text and passages → how well each passage answers it. One model, ready to be called. */
+/** A query text and passages → how well each passage answers it, by one loaded model. */
 export interface Reranker {
   /**
    * One score per passage in [0, 1], larger is better, in the order of the passages.
@@ -210,19 +210,19 @@ export interface Reranker {
   ): Promise<readonly number[]>
 }
 
-/** What a search found, as far as it is judged. */
+/** A search result with the values it is judged by. */
 export interface FoundPassage {
   readonly documentId: string
   readonly text: string
   readonly heading: string
   readonly relevance: number
-  /** Of its vector with the question's; missing where it was not compared. */
+  /** Cosine of its vector and the question's; missing: not compared. */
   readonly cosine?: number
 }
 
 /** How well the best of some passages answers a question. */
 export interface Answerability {
-  /** 0 to 1: the probability that it does. */
+  /** 0 to 1: the probability that it answers. */
   readonly score: number
   readonly evidence: EvidenceLevel
 }

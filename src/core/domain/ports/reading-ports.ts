@@ -1,5 +1,5 @@
 /**
- * Reading files from users: bytes to tables and documents. It may take long, use much memory or never end, so it runs in
+ * Reading uploaded files: bytes to tables and documents. It may take long, use much memory or never end, so it runs in
  * separate processes.
  */
 import type { Row, TextLayout } from '../document.ts'
@@ -20,12 +20,12 @@ export interface ReadingOptions {
   readonly allText?: boolean
   /** The only sheet to read, by its name or its number, from 1. */
   readonly sheet?: string
-  /** Whether a model reads pages and pictures without text; missing: `yes`, where one is set. */
+  /** Whether a model reads pages and pictures without text; missing: `yes` if one is configured. */
   readonly ocr?: OcrWish
 }
 
 export const OCR_WISHES = ['yes', 'no', 'ask'] as const
-/** `ask`: a file that needs it is refused, with what it would cost. */
+/** `ask`: a file that needs it is refused, with the expected cost. */
 export type OcrWish = (typeof OCR_WISHES)[number]
 
 /** A file to read, on disk. */
@@ -33,12 +33,12 @@ export interface SourceFile {
   readonly path: string
   /** The sender's own name for it: its ending says something about the format. Never a path. */
   readonly name: string
-  /** `Content-Type` that came with it. */
+  /** The `Content-Type` it was sent with. */
   readonly contentType: string | null
-  /** Where it comes from: its links are relative to this. */
+  /** Its origin, which its links are relative to. */
   readonly url: string | null
   readonly options: ReadingOptions
-  /** Pictures of text come as files, to be read by a model. */
+  /** Pictures of text are written to files, for a model to read. */
   readonly takesScans?: boolean
 }
 
@@ -46,15 +46,15 @@ export interface SourceFile {
 export interface ReadFile {
   readonly format: FileFormat
   readonly recognized: Recognized
-  /** What could not be read or is not as it was sent, in whole sentences, with numbers: for the sender. */
+  /** Problems for the sender, in whole sentences with numbers: what could not be read or was changed. */
   readonly warnings: readonly string[]
-  /** Empty where the file holds documents. */
+  /** Empty if the file contains documents. */
   readonly tables: readonly ReadTable[]
   /** For a ZIP of other files; else null. Its files exist while it is used. */
   readonly archive: ReadArchive | null
   /** Can be gone through once. */
   readonly documents: AsyncIterable<ReadDocument>
-  /** Pictures of text, in their order; missing: none. They are there while the file is used. */
+  /** Pictures of text, in order; missing: none. They exist while the file is used. */
   readonly scans?: readonly ScanImage[]
 }
 
@@ -84,7 +84,7 @@ export interface ReadArchive {
 }
 
 export interface ReadMember {
-  /** With `/` between folders, as written in the ZIP: it may be anything. */
+  /** As in the ZIP, with `/` between folders: untrusted. */
   readonly name: string
   readonly path: string
   readonly sizeBytes: number
@@ -93,25 +93,25 @@ export interface ReadMember {
 }
 
 export interface ReadTable {
-  /** The name of a sheet; null: the only table of the file. */
+  /** Name of a sheet; null: the file's only table. */
   readonly name: string | null
   /** A Parquet file that our own DuckDB wrote. */
   readonly path: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
-  /** The value of a Parquet file's key `eider`; missing: none. */
+  /** Value of a Parquet file's key `eider`; missing: none. */
   readonly note?: string
 }
 
-/** One text with what is known about it. A mailbox holds one for each message, most other files hold one. */
+/** One text with the facts known about it. A mailbox holds one per message, most other files one. */
 export interface ReadDocument extends TextLayout {
   /** Within its file; null: the only one. */
   readonly id: string | null
-  /** Empty where the document has no text. */
+  /** Empty if the document has no text. */
   readonly content: string
   /** What else is known: author, date, sender … Names in lower case. */
   readonly columns: Row
-  /** Absolute addresses that it links to. They are not part of `content`. */
+  /** Absolute addresses it links to, not part of `content`. */
   readonly links: readonly string[]
   /** For a web page. */
   readonly page?: PageFacts
@@ -119,14 +119,14 @@ export interface ReadDocument extends TextLayout {
 
 /** A page's metadata for crawlers. */
 export interface PageFacts {
-  /** Its own name for its address, on its own host; null: none. */
+  /** The canonical address it names on its own host; null: none. */
   readonly canonical: string | null
-  /** Where it sends its readers at once. */
+  /** Target of an immediate redirect. */
   readonly refresh: string | null
   /** Whether it may be kept, and its links followed. */
   readonly isKept: boolean
   readonly isFollowed: boolean
-  /** The links that it asks not to follow; missing: none. */
+  /** Links it asks not to follow; missing: none. */
   readonly notFollowed?: readonly string[]
 }
 
@@ -136,13 +136,13 @@ export interface RawDocument {
   readonly format: DocumentFormat
   /** The sender's name for the file, with its ending, if any. */
   readonly name?: string
-  /** The encoding that came with the bytes, as in `Content-Type: …; charset=…`. */
+  /** The encoding it was sent with, as in `Content-Type: …; charset=…`. */
   readonly charset: string | null
-  /** Where the document comes from: its links are relative to this. null: nowhere, its links stay as they are. */
+  /** Its origin, which its links are relative to. null: unknown, links stay as they are. */
   readonly url: string | null
 }
 
-/** A file that is not on disk yet. */
+/** A file not on disk yet. */
 export interface SentFile extends Omit<SourceFile, 'path'> {
   readonly bytes: Uint8Array
 }
@@ -160,13 +160,13 @@ export interface FileReading {
   ): Promise<T>
 }
 
-/** Reading files from users may take forever, so it runs outside the server, with a deadline. */
+/** Reading uploaded files may never end, so it runs outside the server, with a deadline. */
 export interface DocumentReading extends FileReading {
   /** @throws AppError `file_unreadable`, `too_busy`, `shutting_down` */
   read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument>
   /**
    * The texts in which one of the regular expressions is found.
-   * @throws AppError `insert_failed` for an expression that is invalid or takes too long
+   * @throws AppError `insert_failed` for an invalid or slow expression
    */
   matching(
     texts: readonly string[],

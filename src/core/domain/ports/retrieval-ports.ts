@@ -34,12 +34,12 @@ export interface ColumnReader {
   columns(select: BoundSql, limits: RunLimits, signal: AbortSignal): AsyncIterable<ColumnBatch>
 }
 
-/** Runs one internal SELECT, whose rows come as values. */
+/** Runs one internal SELECT that returns values. */
 export type RowReader = Pick<SqlEngine, 'run'>
 
 /** Some vectors with the keys of their chunks. */
 export interface VectorBatch {
-  /** Distinct, also from those of other batches. */
+  /** Distinct across all batches. */
   readonly keys: BigInt64Array
   /** Row by row, each of unit length. */
   readonly vectors: Float32Array
@@ -49,9 +49,9 @@ export interface VectorBatch {
 export interface VectorRows {
   readonly revision: number
   readonly dimensions: number
-  /** For all batches together. */
+  /** Of all batches together. */
   readonly count: number
-  /** To be read once; each batch is valid until the next one is requested, like a `ColumnBatch`. */
+  /** Can be read once; each batch is valid until the next is requested, like a `ColumnBatch`. */
   readonly batches: AsyncIterable<VectorBatch>
 }
 
@@ -66,7 +66,7 @@ export interface VectorSource {
 /** What one commit changed: what is removed first, then what is there now. */
 export interface VectorChange {
   readonly removedKeys?: BigInt64Array
-  /** Distinct. A key that is there already gets the new vector. */
+  /** Distinct. An existing key gets the new vector. */
   readonly keys?: BigInt64Array
   /** Row by row, each of unit length. */
   readonly vectors?: Float32Array
@@ -78,15 +78,15 @@ export interface VectorChange {
 export interface CommittedWrite {
   /** One more than before the write. */
   readonly revision: number
-  /** null: not known, as `needsChange` was false. */
+  /** null: unknown, because `needsChange` was false. */
   readonly changed: ChunkChanges | null
-  /** Set where stored chunks have other terms than before. */
+  /** Set if terms of stored chunks changed. */
   readonly hasOtherTerms?: boolean
 }
 
 /** What one commit changed of the chunks and their vectors. */
 export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
-  /** Chunks that stay, with other metadata than before; a new text is a chunk with a new key. */
+  /** Existing chunks whose metadata changed; a new text is a chunk with a new key. */
   readonly rewrittenKeys?: BigInt64Array
 }
 
@@ -94,7 +94,7 @@ export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
 export interface CommitListener {
   /** Whether `endCommit` shall say what has changed: finding that out costs the write some time. */
   needsChange(kb: Pick<KnowledgeBase, 'id'>): boolean
-  /** The write is about to be committed: transactions that start from now on may see it. */
+  /** The write is about to commit: transactions started from now on may see it. */
   beginCommit(kb: Pick<KnowledgeBase, 'id'>): void
   /** After the commit, before the write is answered. @param write null: the transaction was rolled back */
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void
@@ -119,7 +119,7 @@ export interface ExactVectors {
 
 /** An index from CREATE INDEX, next to the vectors in memory, which answer while it cannot. */
 export interface Accelerator {
-  /** The nearest `k`; seldom a nearer one is missing. null: all vectors are to be compared. */
+  /** The nearest `k`, with nearer ones seldom missing. null: compare all vectors. */
   search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null>
   /** Told of each commit after the vectors in memory. */
   apply(change: VectorChange): void

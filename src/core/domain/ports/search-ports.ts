@@ -2,15 +2,17 @@ import type { KeywordHit, KeywordSearch } from '../hybrid-search.ts'
 import type { IndexPossibility, VectorIndexState, VectorIndexType } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ResultValue } from '../query-result.ts'
-import type { PrefilterSql, RunLimits } from './engine-ports.ts'
+import type { PrefilterSql, RunLimits, SourceSelect } from './engine-ports.ts'
 
 export interface NearestSearch {
   readonly knowledgeBase: KnowledgeBase
   /** Of unit length. */
   readonly queryVector: Float32Array
   readonly count: number
-  /** A SELECT of the keys of the chunks among which to search; null: all. */
+  /** A SELECT of the keys to search among; null: all. */
   readonly prefilter: PrefilterSql | null
+  /** The same as a condition of PostgreSQL, where that holds the chunks; null: all. */
+  readonly condition?: SourceSelect | null
   /** For the prefilter and the keyword SELECTs. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */
@@ -24,11 +26,11 @@ export interface NearestChunk {
 }
 
 export interface KeywordHits {
-  /** The best first: `count` of them or all there are, and any that are equal to the last. */
+  /** Best first: `count` of them or all, plus ties with the last. */
   readonly best: readonly KeywordHit[]
   /** What no score reaches. */
   readonly scoreBound: number
-  /** For chunks that the conditions keep; 0 for one that was not found. */
+  /** For chunks that pass the conditions; 0 for one not found. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
    * `best` with another count, for the same state; null if they are too many.
@@ -36,26 +38,26 @@ export interface KeywordHits {
    */
   bestOf(count: number, signal: AbortSignal): Promise<readonly KeywordHit[] | null>
   /**
-   * Their distances, or those of any other chunks. One that is gone may be left out.
+   * Their distances, or those of any other chunks. Deleted ones may be left out.
    * @throws AppError those of `SqlEngine.run`
    */
   distancesOf(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
 }
 
 export interface NearestFound {
-  /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
+  /** Nearest first: `count` of them or all, plus ties with the last. */
   readonly neighbours: readonly NearestChunk[]
   /** Set for a hybrid search. */
   readonly keywordHits?: KeywordHits
   /** Set for a hybrid search. */
   readonly feedback?: FeedbackSource
-  /** For one state of the knowledge base: false once a later one may be visible to a new transaction. */
+  /** Belongs to one state of the knowledge base: false once a new transaction may see a later one. */
   isCurrent(): boolean
 }
 
-/** What a search needs to run again with another vector, for the same state. */
+/** What a search needs to run again with another vector on the same state. */
 export interface FeedbackSource {
-  /** One that is gone may be left out. @throws AppError those of `SqlEngine.run` */
+  /** Deleted ones may be left out. @throws AppError those of `SqlEngine.run` */
   vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
@@ -82,7 +84,7 @@ export interface VectorAccess {
 /** The nearest chunks by their vectors, found by something faster than measuring each in SQL. */
 export interface NearestChunks {
   /**
-   * Exactly the chunks that measuring all of them would find.
+   * Exactly the chunks that comparing all of them would find.
    * @returns null if nothing faster is available now
    * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
    */
@@ -112,7 +114,7 @@ export interface ChunkRowsRequest {
 /** The rows of chunks, from memory if possible. */
 export interface ChunkRows {
   /**
-   * In the order of their keys, of the last state that was committed.
+   * In key order, from the last committed state.
    * @returns null if one is gone, or this way is not possible
    * @throws AppError those of `SqlEngine.run`
    */
@@ -125,12 +127,12 @@ export interface DocumentRequest {
   readonly limits: RunLimits
 }
 
-/** Which chunks there are, where that is known without asking the database. Of the last state that was committed. */
+/** The existing chunks, known without asking the database. From the last committed state. */
 export interface KnownChunks {
   /** null: it is not known. */
   chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
   /**
-   * The keys of the chunks of a document, ascending, and perhaps some of others. null: they are not known.
+   * The keys of a document's chunks, ascending, perhaps with keys of others. null: unknown.
    * @throws the signal's reason
    */
   keysOfDocument(
@@ -162,24 +164,24 @@ export interface CommittedStates {
   watch(kb: Pick<KnowledgeBase, 'id'>): Promise<WatchedState | null>
   /** The last committed state of the knowledge base; undefined if it is gone. */
   current(kb: Pick<KnowledgeBase, 'id'>): KnowledgeBase | undefined
-  /** Whether a write of it is being committed. */
+  /** Whether a write to it is being committed. */
   isCommitting(kb: Pick<KnowledgeBase, 'id'>): boolean
 }
 
-/** Maps of knowledge bases: their chunks as points in two dimensions, near each other if their vectors are. */
+/** Maps of knowledge bases: chunks as points in two dimensions, near each other if their vectors are. */
 
 /** Coordinates go from 0 to this, the same distance for both. */
 export const MAP_SIDE = 65_535
 
 interface NamedRegion {
-  /** 0: for a view from far away; each further level has smaller ones. */
+  /** 0: the view from farthest away; each further level has smaller regions. */
   readonly level: number
-  /** Index of the region that it is a part of; null at level 0. */
+  /** Index of the region that contains it; null at level 0. */
   readonly parent: number | null
   readonly x: number
   readonly y: number
   readonly pointCount: number
-  /** Words that distinguish it from the others, best first. */
+  /** Words that distinguish it from others, best first. */
   readonly words: readonly string[]
 }
 
@@ -225,6 +227,6 @@ export interface MapAsking {
 }
 
 export interface ChunkMaps {
-  /** At once. If there is no map of this revision, computing it starts. */
+  /** Returns at once. If no map of this revision exists, starts computing it. */
   stateOf(kb: KnowledgeBase, asking?: MapAsking): Promise<MapState>
 }

@@ -1,5 +1,6 @@
 /** Knowledge bases whose rows another database holds: what the store, the use cases and that database's client share. */
 import type { DataSource } from '../flow/source-parameters.ts'
+import type { VectorIndexDefinition } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { SourceValue } from './engine-ports.ts'
 
@@ -9,19 +10,24 @@ export type RunRemote = (
   values?: readonly SourceValue[],
 ) => Promise<readonly (readonly (string | null)[])[]>
 
-/** How a transaction may read and write. */
-export type RemoteMode = 'read' | 'write'
+/** What begins a transaction. */
+export interface RemoteBegin {
+  readonly mode: 'read' | 'write'
+  /** Statements that come with its beginning, in one round trip. */
+  readonly opening: string
+}
 
-/** A database that may hold knowledge bases. `sources/` implements it. */
+/** A database that can store knowledge bases. `sources/` implements it. */
 export interface RemoteDatabases {
   /**
    * One transaction, committed when `work` has resolved and rolled back when it fails. Each statement of a `read` sees the
    * same state.
-   * @throws AppError `source_failed` with the server's reason, `timeout`, `sql_not_supported` for an engine that holds none
+   * @throws AppError `source_failed` with the server's reason, `timeout`, `sql_not_supported` for an engine that cannot
+   * store any
    */
   transaction<T>(
     source: DataSource,
-    mode: RemoteMode,
+    begin: RemoteBegin,
     signal: AbortSignal,
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T>
@@ -33,26 +39,46 @@ export interface StoragePlace {
   readonly table: string
 }
 
+/** Which rows a piece of work needs here. */
+export interface TouchedRows {
+  /** Of documents. */
+  readonly ids: readonly string[]
+  /** Of chunks. */
+  readonly keys: readonly bigint[]
+  /** A search has just found these chunks. */
+  readonly areFound?: boolean
+}
+
 /** Where knowledge bases are stored, for creating, attaching and dropping them. */
 export interface KnowledgeBaseStorages {
   /**
-   * Makes the tables, all of them or none.
+   * Creates the tables, all of them or none.
    * @param definition what another Eider makes the same knowledge base from
    * @throws AppError `storage_in_use`, `invalid_database` naming what the server lacks, `source_failed`
    */
   create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void>
   /** The definition that `create` stored. @throws AppError `table_not_found`, `invalid_database`, `source_failed` */
   definitionOf(place: StoragePlace): Promise<string>
-  /** Removes the tables of an owner. Nothing happens for a knowledge base that is stored here. @throws AppError `source_failed` */
+  /** Removes the tables of an owner. Does nothing for a knowledge base stored here. @throws AppError `source_failed` */
   drop(kb: KnowledgeBase): Promise<void>
   /** Removes tables that no knowledge base uses. */
   remove(place: StoragePlace): Promise<void>
   /**
-   * Brings what is here up to what its place holds. Costs nothing for one that is stored here.
-   * @returns the knowledge base as it is then
+   * Updates the local copy from its database. Costs nothing for one stored here.
+   * @returns the knowledge base after that
    * @throws AppError `source_failed`, `timeout`, `invalid_database`
    */
   fresh(kb: KnowledgeBase): Promise<KnowledgeBase>
+  /** Has these rows here, as its place holds them, while the work runs. */
+  withRows<T>(
+    kb: KnowledgeBase,
+    rows: TouchedRows,
+    work: (kb: KnowledgeBase) => Promise<T>,
+  ): Promise<T>
+  /** Whether all its rows are here. */
+  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean
+  /** Makes or drops the index that its place has for searches. Nothing happens where searches run here. */
+  index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void>
   /** Whether another database holds its rows. */
   isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
 }

@@ -25,22 +25,22 @@ import type { BoundSql, RunLimits } from './engine-ports.ts'
 import type { JobMark } from './job-ports.ts'
 import type { ReadTable } from './reading-ports.ts'
 
-/** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
+/** Names and definitions. Reads use the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
   snapshot(): CatalogSnapshot
   /** @throws AppError `project_exists`, `database_exists` */
   createProject(name: string): Promise<Project>
-  /** Drops the project with all that is in it. */
+  /** Drops the project with everything in it. */
   dropProject(project: Project): Promise<void>
   /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
   createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
   /**
-   * With `reembedding` another model will take over; without chunks it does so at once.
-   * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
-   * another one has taken over since `kb` was read
+   * With `reembedding` another model will take over; without chunks, at once.
+   * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` if the embedding model is to change and another
+   * has taken over since `kb` was read
    */
   alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
-  /** Replaces those of the crawl before. Nothing happens where the knowledge base is gone. */
+  /** Replaces the previous crawl's warnings. Does nothing if the knowledge base is gone. */
   keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
   /** True without stored chunks. @throws AppError `knowledge_base_not_found` */
   isEmpty(kb: KnowledgeBase): Promise<boolean>
@@ -56,7 +56,7 @@ export interface Catalog {
   alterAgent(agent: Agent, changes: AgentChanges, check?: (stored: Agent) => void): Promise<Agent>
   dropAgent(agent: Agent): Promise<void>
   /**
-   * With `orReplace` a view of that name gets the new definition and stays the view that it is.
+   * With `orReplace`, an existing view gets the new definition and keeps its identity.
    * @throws AppError `relation_exists` when the project has anything else of that name
    */
   createView(draft: ViewDraft, orReplace?: boolean): Promise<View>
@@ -67,12 +67,12 @@ export interface Catalog {
 /** Remote databases in the catalog. Nothing connects. They are read from the catalog's snapshot. */
 export interface DataSourceCatalog {
   /**
-   * With `orReplace` a data source of that name gets the new definition and stays the one that it is.
+   * With `orReplace`, an existing data source gets the new definition and keeps its identity.
    * @throws AppError `project_exists`, `database_exists`
    */
   createDataSource(draft: DataSourceDraft, orReplace?: boolean): Promise<DataSource>
   /**
-   * @param changes of what is stored by then, which another change may have come before
+   * @param changes applied to what is stored by then, perhaps after another change
    * @throws AppError `database_not_found`, what `changes` throws
    */
   alterDataSource(
@@ -85,7 +85,7 @@ export interface DataSourceCatalog {
 
 export type WriteOutcome =
   | { readonly kind: 'stored' }
-  /** A stored vector to be reused is gone: another insert replaced its document meanwhile. */
+  /** A stored vector to be reused is gone: another insert has replaced its document. */
   | { readonly kind: 'stale' }
 
 /** The vectors of a knowledge base's next embedding model, until it takes over. */
@@ -99,12 +99,12 @@ export interface ReembeddingStore {
     from: { readonly afterKey: bigint; readonly limit: number },
   ): Promise<MissingVectors>
   /**
-   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: if that has changed, nothing is stored.
+   * Stores vectors, normalised. They must be of `kb.nextEmbeddingModel`: if that has changed, nothing is stored.
    * @returns whether they are stored
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a vector without a direction
    */
   append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean>
-  /** The next model and its vectors take over, in one transaction, if every chunk has a vector. */
+  /** Switches to the next model and its vectors in one transaction, if every chunk has a vector. */
   switchOver(kb: KnowledgeBase): Promise<SwitchOutcome>
 }
 
@@ -112,24 +112,24 @@ export interface ReembeddingStore {
 export interface Reembeddings {
   /** The next embedding model of this knowledge base has changed. */
   wake(kb: Pick<KnowledgeBase, 'id'>): void
-  /** null: nothing is being made for it. */
+  /** null: none is being computed. */
   progressOf(kb: Pick<KnowledgeBase, 'id'>): ReembeddingProgress | null
 }
 
 /** Documents of knowledge bases, whole. */
 export interface DocumentStore {
-  /** The stored chunks of these documents, so that unchanged text keeps its vector. */
+  /** The stored chunks of these documents, whose vectors unchanged text can reuse. */
   storedTexts(
     kb: KnowledgeBase,
     documentIds: readonly string[],
   ): Promise<readonly StoredChunkText[]>
   /**
-   * Whether the metadata fit the declared types of columns: to be known before anything is embedded.
+   * Checks metadata against the declared column types before anything is embedded.
    * @throws AppError `insert_failed` naming row and column
    */
   checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void>
   /**
-   * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
+   * Replaces whole documents, all in one transaction; ids must be distinct. Normalises vectors.
    * @param mark the job's progress, stored in the same transaction
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
    * `knowledge_base_not_found` after a drop, `storage_full`, `SupersededVectors`
@@ -139,7 +139,7 @@ export interface DocumentStore {
     documents: readonly EmbeddedDocument[],
     mark?: JobMark,
   ): Promise<WriteOutcome>
-  /** Chunks that are stored from now on have this key or a greater one. @throws AppError `knowledge_base_not_found` */
+  /** A lower bound for the keys of chunks stored from now on. @throws AppError `knowledge_base_not_found` */
   nextChunkKey(kb: KnowledgeBase): Promise<bigint>
   /** Runs work that stores more than anybody is going to read soon: what it stored does not stay in memory. */
   withoutCaching<T>(work: () => Promise<T>): Promise<T>
@@ -150,7 +150,7 @@ export type DocumentsOutcome =
   /** As in `WriteOutcome`. */
   | { readonly kind: 'stale' }
 
-/** How many chunks the embedding model does not read whole, and how many there are. */
+/** How many chunks exceed what the embedding model reads, of how many. */
 export interface CutCounts {
   readonly cutCount: number
   readonly chunkCount: number
@@ -158,22 +158,22 @@ export interface CutCounts {
 
 /** The stored truth of knowledge bases. */
 export interface ChunkStore extends DocumentStore {
-  /** The texts embedded before the chunks that have one, by key. */
+  /** The texts embedded before chunks that have one, by key. */
   contextsOf(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>
   /** @throws AppError `knowledge_base_not_found` */
   cutCounts(kb: KnowledgeBase): Promise<CutCounts>
-  /** Removes these documents whole, in one transaction: how many chunks they had. */
+  /** Removes whole documents in one transaction. @returns how many chunks they had */
   removeDocuments(kb: KnowledgeBase, documentIds: readonly string[]): Promise<number>
-  /** Removes those of the chunks that are still there, in one transaction: how many they were. */
+  /** Removes those chunks that still exist, in one transaction. @returns how many */
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**
-   * Changes those of the chunks that are still there, in one transaction: how many they were. Keys must be distinct.
+   * Changes those chunks that still exist, in one transaction; keys must be distinct. @returns how many
    * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`, `SupersededVectors`
    */
   changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
   /**
-   * Changes those of the documents that are still there, in one transaction: how many they were, and how many chunks they
-   * have now. Ids must be distinct.
+   * Changes those documents that still exist, in one transaction; ids must be distinct. @returns how many, and how many
+   * chunks they have now
    * @param mark of the job that changes them: written in the same transaction
    * @throws AppError as `changeChunks`
    */
@@ -194,8 +194,8 @@ export interface TableKey {
 /** Tables of projects. What writes a table runs within `whileLocked`. */
 export interface TableStore {
   /**
-   * Runs work while nothing else writes the table of this name: what the work reads of it, it finds there when it writes.
-   * @param work gets how long the others took
+   * Runs work while nothing else writes to the table of this name, so that what it reads is still true when it writes.
+   * @param work receives how long it waited for others
    * @throws AppError `timeout`, `too_busy`
    */
   whileLocked<T>(
@@ -238,7 +238,7 @@ export interface NewTable {
   readonly select: BoundSql
   /** A table of that name gives way, in the same transaction. */
   readonly orReplace?: boolean
-  /** To `appendRows`: rows with one of these values in this column give way, in the same transaction. */
+  /** For `appendRows`: replaces rows with one of these values in this column, in the same transaction. */
   readonly replaced?: { readonly column: string; readonly values: readonly string[] }
 }
 
@@ -319,7 +319,7 @@ export interface FileStore {
   /** Called before a file becomes a table. @throws AppError `storage_full` if the disk has too little space */
   checkSpace(wantedBytes: number): void
   /**
-   * Stores tables read by another process; their Parquet files are moved away.
+   * Stores tables read by another process and moves their Parquet files away.
    * @throws AppError `file_unreadable` for a table that its file does not hold, `file_exists`
    */
   importTables(
@@ -327,7 +327,7 @@ export interface FileStore {
     tables: readonly ReadTable[],
     signal: AbortSignal,
   ): Promise<UploadedFile>
-  /** Stores documents that were read already, as a table of these rows. @throws AppError `file_exists` */
+  /** Stores documents already read as a table of these rows. @throws AppError `file_exists` */
   importRows(file: NewFile, rows: AsyncIterable<Row>, signal: AbortSignal): Promise<UploadedFile>
   rows(table: FileTable, signal: AbortSignal): AsyncIterable<Row>
   dropFile(file: UploadedFile): Promise<void>
@@ -338,15 +338,15 @@ export interface FileStore {
 /** Copies of all data. A backup continues if its client leaves. */
 export interface BackupStore {
   /**
-   * Makes one, as of one moment, while others read and write.
-   * @throws AppError `backup_running`, `backup_failed`, `storage_full`, `shutting_down`; after any failure nothing is left of it
+   * Creates a consistent one while others read and write.
+   * @throws AppError `backup_running`, `backup_failed`, `storage_full`, `shutting_down`; a failure leaves nothing behind
    */
   create(): Promise<Backup>
   /** The newest first. */
   list(): Promise<readonly Backup[]>
 }
 
-/** What deleted rows take is given back in the background; this does it at once. */
+/** Space of deleted rows is freed in the background; this does it at once. */
 export interface StorageUpkeep {
   /**
    * Reclaims the space of deleted rows, and the free end of the file. Readers continue, writers wait.
@@ -363,6 +363,6 @@ export type VacuumScope =
 export interface VacuumReport {
   readonly bytesBefore: number
   readonly bytesAfter: number
-  /** Rows that were deleted long ago and are not stored any more. */
+  /** Rows deleted long ago, no longer stored. */
   readonly deletedRows: number
 }

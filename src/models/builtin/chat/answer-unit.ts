@@ -5,20 +5,20 @@ import type { Span } from '../../../core/text/sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
-  /** Where it was found: two may hold chunks with one id. */
+  /** Its knowledge base: two may contain chunks with the same id. */
   readonly knowledgeBase?: string
   readonly chunkId: string
   readonly text: string
   /** 0 if the search gave none. */
   readonly relevance: number
-  /** Its vector's cosine with the question's; missing where it was not compared. */
+  /** Cosine of its vector and the question's; missing: not compared. */
   readonly cosine?: number
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly documentId: string
-  /** The headings of the document above the chunk, outermost first; empty: none are known. */
+  /** The document's headings above the chunk, outermost first; empty: none are known. */
   readonly heading: string
   readonly pages: ChunkPages | null
-  /** Its position in the document; null if that is unknown, or the text was cut. */
+  /** Its position in the document; null if unknown, or if the text was cut. */
   readonly place: ChunkPlace | null
 }
 
@@ -29,10 +29,10 @@ export interface ChunkPlace extends Span {
   readonly total: number
 }
 
-/** Chunks of one document that follow each other, as one text: what a cut parted is read together. */
+/** Consecutive chunks of one document as one text, so that what a cut separated is read together. */
 export interface Stretch {
   readonly text: string
-  /** In the order of the document. */
+  /** In document order. */
   readonly pieces: readonly StretchPiece[]
 }
 
@@ -41,7 +41,7 @@ export interface StretchPiece extends Span {
   readonly passage: Passage
 }
 
-/** The least piece of a passage that can be quoted: a sentence, an item of a list, a row of a table, a piece of code. */
+/** The smallest quotable part of a passage: a sentence, a list item, a table row, a piece of code. */
 export interface AnswerUnit {
   readonly passage: Passage
   /** As written in the passage. */
@@ -53,7 +53,7 @@ export interface AnswerUnit {
   readonly setting: string
   /** Fewer than three words, or the rest of a sentence that starts before the passage. */
   readonly isFragment: boolean
-  /** Its position in the text that was read together, for quoting it. */
+  /** Its position in the joined text, for quoting it. */
   readonly site: UnitSite
 }
 
@@ -64,7 +64,7 @@ export interface UnitSite {
   readonly kind: 'sentence' | 'item' | 'list' | 'row' | 'code'
   /** Quoted before it: the sentence that introduces it, the header of its table, the name of its option. */
   readonly lead: Span | null
-  /** How far a quote may reach: the paragraph or item that the unit is of. */
+  /** How far a quote may extend: the unit's paragraph or item. */
   readonly from: number
   readonly until: number
   /** The innermost heading above it; empty: none is known. */

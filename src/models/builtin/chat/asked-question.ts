@@ -1,3 +1,4 @@
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type { ChatMessage, ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { keywords } from './keywords.ts'
 
@@ -11,7 +12,7 @@ export interface ObservedCall {
 export interface Conversation {
   /** The question, with its context if it is not understandable alone. */
   readonly question: string
-  /** The calls of this question that have a result. */
+  /** This question's calls that have a result. */
   readonly calls: readonly ObservedCall[]
 }
 
@@ -27,9 +28,25 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   })
   const before = firstCall === -1 ? messages : messages.slice(0, firstCall)
   return {
-    question: asQuery(standaloneQuestion(before)),
+    question: withSpellings(asQuery(standaloneQuestion(before))),
     calls: calls.flatMap((call) => observed(call, messages)),
   }
+}
+
+/** American and British spellings, each with the other one. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map(
+  WORDS.spellings.split(', ').flatMap((pair) => {
+    const [one = '', other = ''] = pair.split(' ')
+    return [[one, other] as const, [other, one] as const]
+  }),
+)
+
+/** With the other spelling of its words behind it: a text may have either. */
+function withSpellings(question: string): string {
+  const others = (question.toLowerCase().match(/\p{L}+/gu) ?? []).flatMap((word) => {
+    return SPELLINGS.get(word) ?? []
+  })
+  return [question, ...new Set(others)].join(' ')
 }
 
 function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly ObservedCall[] {
@@ -94,8 +111,8 @@ function sourceMeant(question: string, answer: string): string | null {
 }
 
 /**
- * "And in 2024?" asks the same of another year, "what about the mixer?" of another thing than the one that the answer
- * before was about: what they take the place of is left out.
+ * "And in 2024?" asks the same about another year, "what about the mixer?" about something other than the previous answer:
+ * what they replace is left out.
  */
 function withoutReplaced(earlier: string, question: string, answer: string): string {
   const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))

@@ -10,7 +10,7 @@ import { bare } from './wanted-form.ts'
 /** The searches for an answer, and their results. */
 export interface Findings {
   readonly question: string
-  /** All that was read. */
+  /** Everything that was read. */
   readonly passages: readonly Passage[]
   readonly ranking: Ranking
   /** All knowledge bases that there are. */
@@ -23,7 +23,7 @@ export interface Findings {
 export interface WrittenAnswer {
   readonly text: string
   readonly evidence: EvidenceLevel
-  /** Quotes that are cited and not part of the text. */
+  /** Quotes that are cited but not part of the text. */
   readonly further: string
 }
 

@@ -26,7 +26,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import { optionsIn } from './wanted-form.ts'
+import { bare, idsIn, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -35,13 +35,15 @@ const INFO_TOOL = 'kb_info_tool'
 const TABLES_TOOL = 'sql_db_list_tables'
 /** The id of the call that answers a question for rows. */
 const ROWS_ID = 'rows'
-/** Searches for what holds an option of the question. */
+/** Further searches: for what holds an option of the question, and within the documents that it names. */
 const OPTION_ID = 'option-'
+const NAMED_ID = 'named-'
+/** What is called in the last turn before the answer. */
+const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${AROUND_ID})`)
 
 /**
- * The chat model that needs no key: it takes the same turns as a language model (list the knowledge
- * bases, search each, answer) and answers with the sentences that fit the question best, quoted and
- * cited.
+ * The chat model that needs no key. It takes the same turns as a language model (list the knowledge bases, search each,
+ * answer) and answers with the sentences that fit the question best, quoted and cited.
  */
 export function extractiveChat(embed: Embedder['embed']): ChatModel {
   return { respond: (request, signal) => respond(request, embed, signal) }
@@ -69,7 +71,7 @@ async function* respond(
   yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)), judged }
 }
 
-/** Words, marks and ideographs are its tokens: that is what it compares. */
+/** It compares words, marks and ideographs, so these are its tokens. */
 const TOKEN = /\p{Ideographic}|(?:(?!\p{Ideographic})[\p{L}\p{M}\p{N}])+|[^\s\p{L}\p{M}\p{N}]/gu
 
 function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
@@ -84,7 +86,7 @@ interface Turn {
   /** Knowledge bases. */
   readonly names: readonly string[]
   readonly calls: readonly ObservedCall[]
-  /** Which of them are searched. */
+  /** The ones to search. */
   readonly choice: Choice
   readonly searches: readonly ObservedCall[]
   /** The tools that may still be called. */
@@ -123,10 +125,11 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
     const info = { id: 'info', name: INFO_TOOL, input: choice.chosen.join(', ') }
     return [...(needsColumns ? [info] : []), ...searchCalls(question, choice.chosen)]
   }
-  if (calls.some(({ id }) => id === ROWS_ID || id.startsWith(AROUND_ID))) return []
+  if (calls.some(({ id }) => id === ROWS_ID || LAST_IDS.test(id))) return []
   const statement = wantedRows(turn)?.statement ?? null
   if (statement !== null) return [{ id: ROWS_ID, name: QUERY_TOOL, input: statement }]
-  return callsAround(foundBy(turn).flatMap(({ passages }) => passages))
+  const found = foundBy(turn)
+  return [...namedCalls(turn, found), ...callsAround(found.flatMap(({ passages }) => passages))]
 }
 
 /** The result of each search, in order. */
@@ -152,20 +155,36 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
     const call = { ...search, input: searchOf(question, name) }
     if (option === undefined) return [call]
     const id = `${OPTION_ID}${index + 1}`
-    return [call, { id, name: QUERY_TOOL, input: searchOf(question, name, option) }]
+    return [call, { id, name: QUERY_TOOL, input: searchOf(question, name, holding(option)) }]
   })
 }
 
-/** As manuals name an option that they explain: at the start of a line, indented or in backticks. */
+/** Within the documents that the question names, as far as they were found: the best of them may be further down. */
+function namedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {
+  const named = new Set(idsIn(question).map(bare))
+  return found.flatMap(({ passages }, index) => {
+    const ids = new Set(passages.map(({ documentId }) => documentId))
+    const asked = [...ids].filter((id) => named.has(bare(id)))
+    if (asked.length === 0) return []
+    const condition = ` AND id IN (${asked.map(literal).join(', ')})`
+    const input = searchOf(question, choice.chosen[index] ?? '', condition)
+    return [{ id: `${NAMED_ID}${index + 1}`, name: QUERY_TOOL, input }]
+  })
+}
+
+/** How manuals introduce an option: at the start of a line, indented or in backticks. */
 const OPTION_FORMS = ['#,%', '# %', '%  #,%', '%  # %', '%\n#,%', '%\n# %', '%`#%']
 
-/** @param option that the chunks hold in one of the forms above */
-function searchOf(question: string, name: string, option?: string): string {
+/** That the chunks hold an option in one of the forms above. */
+function holding(option: string): string {
   const forms = OPTION_FORMS.map((form) => {
-    return `chunk_content LIKE ${literal(form.replace('#', option ?? ''))}`
+    return `chunk_content LIKE ${literal(form.replace('#', option))}`
   })
-  const held = option === undefined ? '' : ` AND (${forms.join(' OR ')})`
-  return `SELECT ${CHUNK_COLUMNS}, relevance, distance FROM ${quotedName(name)} WHERE content = ${literal(question)}${held} LIMIT ${CHUNKS_PER_SEARCH}`
+  return ` AND (${forms.join(' OR ')})`
+}
+
+function searchOf(question: string, name: string, condition = ''): string {
+  return `SELECT ${CHUNK_COLUMNS}, relevance, distance FROM ${quotedName(name)} WHERE content = ${literal(question)}${condition} LIMIT ${CHUNKS_PER_SEARCH}`
 }
 
 function wantedRows({ question, calls }: Turn) {
@@ -181,7 +200,7 @@ function answerFromRows(turn: Turn): WrittenAnswer | null {
   return text === null ? null : { text, evidence: 'answer', further: '' }
 }
 
-/** Only where there is no knowledge base. */
+/** Only if there is no knowledge base. */
 function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
   const listing = calls.find(({ name }) => name === TABLES_TOOL)
   const tables = listing === undefined ? [] : listedNames(listing.observation)
@@ -189,17 +208,18 @@ function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
   return { text: tablesAnswer(tables), evidence: 'none', further: '' }
 }
 
-/** With what holds the question's option; a search for it that failed is done without. */
-function withOption(found: readonly Passage[], { calls, choice }: Turn): readonly Passage[] {
-  const known = new Set(found.map(({ chunkId }) => chunkId))
-  const held = calls
-    .filter(({ id }) => id.startsWith(OPTION_ID))
-    .flatMap(({ id, observation }) => {
-      const outcome = passagesIn(observation)
-      const name = choice.chosen[Number(id.slice(OPTION_ID.length)) - 1] ?? ''
-      return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []
-    })
-  return [...found, ...held.filter(({ chunkId }) => !known.has(chunkId))]
+/** With what the further searches found; one that failed is done without. */
+function withFurther(found: readonly Passage[], { calls, choice }: Turn): readonly Passage[] {
+  // Two knowledge bases may hold chunks with one id.
+  const keyOf = ({ knowledgeBase, chunkId }: Passage) => `${knowledgeBase} ${chunkId}`
+  const known = new Set(found.map(keyOf))
+  const further = calls.flatMap(({ id, observation }) => {
+    if (!id.startsWith(OPTION_ID) && !id.startsWith(NAMED_ID)) return []
+    const outcome = passagesIn(observation)
+    const name = choice.chosen[Number(id.split('-')[1]) - 1] ?? ''
+    return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []
+  })
+  return [...found, ...further.filter((passage) => !known.has(keyOf(passage)))]
 }
 
 async function quotedAnswer(
@@ -211,7 +231,7 @@ async function quotedAnswer(
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
   const passages = withNeighbours(
-    withOption(
+    withFurther(
       found.flatMap((one) => one.passages),
       turn,
     ),

@@ -8,7 +8,7 @@ import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import type { ObservedCall } from './asked-question.ts'
 import { csvIn, failureIn, QUERY_TOOL, quotedName, relevanceIn } from './observed-passages.ts'
 
-/** Up to this many are searched at once; of more, the best of them. */
+/** Up to this many are searched at once; of more, only the best. */
 const SEARCHED_MAX = 5
 /** The prefixes of the ids of comparing and of searching calls. */
 const COMPARE_ID = 'compare-'
@@ -16,20 +16,20 @@ export const SEARCH_ID = 'search-'
 /** A row each: fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
 const SEARCHES_MAX = 4
-/** The part of the question that is repeated in the statement for each. */
+/** The part of the question repeated in the statement for each. */
 const COMPARED_CHARS_MAX = 800
 /** An agent's default steps, those that the search needs, and those for the surrounding text. */
 const STEPS = 10
 const SEARCH_STEPS = 4
 const AROUND_STEPS = 2
 
-/** Where a question is searched. */
+/** Where to search for a question. */
 export interface Choice {
   /** The calls that must come first. */
   readonly calls: readonly ToolCall[]
   /** The best first. */
   readonly chosen: readonly string[]
-  /** All that were looked into, the empty ones too. */
+  /** All that were examined, also empty ones. */
   readonly compared: readonly string[]
   readonly failures: readonly BaseFailure[]
 }
@@ -41,7 +41,7 @@ export interface BaseFailure {
 
 /** The results of the statements so far. */
 interface Known {
-  /** By the knowledge bases that they compare. */
+  /** By the knowledge bases they compare. */
   readonly made: ReadonlyMap<string, ObservedCall>
   /** null: it has no chunk. */
   readonly best: Map<string, BestChunk | null>
@@ -150,7 +150,7 @@ function comparison(question: string, names: readonly string[]): string {
   return `${each.join('\nUNION ALL ')}\nORDER BY relevance DESC`
 }
 
-/** The names in such a statement. A question that holds the like has its quotes doubled there. */
+/** The names in such a statement. Similar text in a question has doubled quotes there. */
 function comparedIn(sql: string): readonly string[] {
   const names = sql.matchAll(/\(SELECT '((?:[^']|'')*)' AS knowledge_base, id, /g)
   return [...names].map(([, name = '']) => name.replaceAll("''", "'"))
@@ -160,7 +160,7 @@ function namesKey(names: readonly string[]): string {
   return JSON.stringify(names)
 }
 
-/** null where the statement failed. */
+/** null if the statement failed. */
 function bestChunksIn(observation: string): ReadonlyMap<string, BestChunk> | null {
   const csv = csvIn(observation)
   if (csv === null) return null
@@ -179,7 +179,7 @@ function bestChunksIn(observation: string): ReadonlyMap<string, BestChunk> | nul
 }
 
 /**
- * The most relevant first. Every third is the best by words alone: with another embedding model any two texts may be near, and
+ * Most relevant first. Every third is the best by words alone: with another embedding model any two texts may be near, and
  * its knowledge bases must not take all places.
  */
 function bestOf(best: ReadonlyMap<string, BestChunk | null>): readonly string[] {

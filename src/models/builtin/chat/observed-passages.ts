@@ -41,15 +41,18 @@ export function passagesIn(observation: string): Observed {
   return { kind: 'passages', passages }
 }
 
-/**
- * Comparable between knowledge bases: where only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for texts that
- * have nothing in common. There it is the cosine, as in the other kind of search.
- */
 export function relevanceIn(header: readonly string[], row: readonly string[]): number {
   const cell = (name: string) => row[header.findIndex((column) => column.toLowerCase() === name)]
   const relevance = Number(cell('relevance') ?? 0)
   if (!Number.isFinite(relevance)) return 0
-  const distance = Number(cell('distance') || Number.NaN)
+  return comparableRelevance(relevance, Number(cell('distance') || Number.NaN))
+}
+
+/**
+ * Comparable between searches: where only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for texts that
+ * have nothing in common. There it is the cosine, as in the other kind of search.
+ */
+export function comparableRelevance(relevance: number, distance: number): number {
   const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
   return isOfVectors ? Math.max(0, 1 - distance) : relevance
 }
@@ -61,7 +64,7 @@ function cosineIn(distance: string | undefined): Pick<Passage, 'cosine'> {
 
 const SAME_RELEVANCE = 1e-9
 
-/** `…:<column>:<n>of<total>:<start>to<end>`; null where the text is not of that length: it was cut, or is not a chunk's. */
+/** `…:<column>:<n>of<total>:<start>to<end>`; null if the text has another length: it was cut, or is not a chunk's. */
 function passagePlace(chunkId: string, documentId: string, text: string): ChunkPlace | null {
   const match = /^(.*):(\d+)of(\d+):(\d+)to(\d+)$/s.exec(chunkId)
   if (match === null || !chunkId.startsWith(`${documentId}:`)) return null
@@ -93,7 +96,7 @@ export function listedNames(observation: string): readonly string[] {
   }
 }
 
-/** The note at the end of a cell that was cut is not part of the text. */
+/** Without the note at the end of a cut cell. */
 function uncut(text: string): string {
   return text.replace(/… \(\d+ more characters\)$/, '')
 }
@@ -107,11 +110,11 @@ export function failureIn(observation: string): string {
 }
 
 export const QUERY_TOOL = 'kb_query_tool'
-/** How the ids of these calls begin. */
+/** Prefix of these calls' ids. */
 export const AROUND_ID = 'around-'
 /** The best passages of a question; the text before and after them is read too. */
 const WIDENED_MAX = 4
-/** Of a passage's relevance, what the chunks beside it are given. */
+/** Adjacent chunks get this share of a passage's relevance. */
 const NEIGHBOUR_SHARE = 0.8
 
 /** What is selected of a chunk. */
@@ -153,7 +156,7 @@ function placeKey(
   return JSON.stringify([knowledgeBase, documentId, at?.column, at?.number])
 }
 
-/** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
+/** A chunk next to a result is nearly as relevant. One that cannot be read is ignored. */
 export function withNeighbours(
   passages: readonly Passage[],
   around: readonly ObservedCall[],
@@ -181,7 +184,7 @@ function selectFrom(name: string): string {
   return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(name)}`
 }
 
-/** The same, known to be of one knowledge base. */
+/** The same, with its knowledge base known. */
 export function ofBase(
   knowledgeBase: string | undefined,
   passages: readonly Passage[],

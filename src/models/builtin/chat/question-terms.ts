@@ -5,7 +5,7 @@ import { learnedLanguage } from '../../../core/text/learned-language.ts'
 import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
 import { withParts } from './keywords.ts'
 
-/** The built-in embedding model reads English; for other languages and scripts there are only words. */
+/** The built-in embedding model reads English; for other languages and scripts only words are compared. */
 export type QuestionKind = 'english' | 'latin' | 'other'
 
 export interface TextTerms {
@@ -15,15 +15,16 @@ export interface TextTerms {
   readonly grams: ReadonlySet<string>
 }
 
-/** What a question asks about, as terms that a text may hold, each as rare as it is in some texts. */
+/** What a question asks about, as terms that a text may contain, weighted by their rarity in some texts. */
 export class QuestionTerms {
   readonly kind: QuestionKind
   readonly #analyzer: Analyzer
   /** Term → its weight. */
   readonly #weights: ReadonlyMap<string, number>
-  /** Terms that follow each other in the question, small words aside. */
+  /** Consecutive terms of the question, ignoring small words. */
   readonly #pairs: readonly (readonly [string, string])[]
   readonly #grams: ReadonlyMap<string, number>
+  readonly #parts: Readonly<Record<'names' | 'words', ReadonlyMap<string, number>>>
   /** Passages and units are looked at more than once. */
   readonly #known = new Map<string, TextTerms>()
 
@@ -54,6 +55,12 @@ export class QuestionTerms {
         ]
       }),
     )
+    const named = this.termsOf((question.match(NAMED) ?? []).join(' ')).places
+    const weights = [...this.#weights]
+    this.#parts = {
+      names: new Map(weights.filter(([term]) => named.has(term))),
+      words: new Map(weights.filter(([term]) => !named.has(term))),
+    }
     const whole = terms
       .filter((term) => weightOf(term) === 1)
       .sort((a, b) => (asked.places.get(a)?.[0] ?? 0) - (asked.places.get(b)?.[0] ?? 0))
@@ -89,7 +96,14 @@ export class QuestionTerms {
     return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
-  /** The share of neighbouring terms of the question that are near each other in a text. */
+  /** The same of its names and numbers alone, or of its other words; half where there are none. */
+  partHeld(part: 'names' | 'words', ...texts: readonly TextTerms[]): number {
+    const weights = this.#parts[part]
+    if (weights.size === 0) return 0.5
+    return shareOf(weights, (term) => texts.some((text) => text.places.has(term)))
+  }
+
+  /** The share of the question's neighbouring terms that are near each other in a text. */
   pairsHeld({ places }: TextTerms): number {
     if (this.#pairs.length === 0) return 0
     const held = this.#pairs.filter(([first, second]) => {
@@ -111,8 +125,10 @@ export class QuestionTerms {
 const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
 const GRAM_CHARS = 4
+/** Capitalized words behind the first one, and what has digits. */
+const NAMED = /(?<=\S\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}\p{N}’'-]*|\p{L}*\d[\p{L}\d]*/gu
 
-/** Of each item: how few texts have it. */
+/** How few texts contain each item. */
 function rarity(
   items: readonly string[],
   texts: readonly { has(item: string): boolean }[],

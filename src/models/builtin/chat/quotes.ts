@@ -2,28 +2,28 @@ import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
-import { pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { COMPARES } from './wanted-form.ts'
 
-/** A part of one chunk as it is shown. */
+/** A part of one chunk as shown. */
 interface Quote {
   readonly unit: RankedUnit
   readonly piece: StretchPiece
-  /** All that is quoted, in the stretch. */
+  /** The whole quote, in the stretch. */
   readonly span: Span
-  /** Comes before it, separately: the header of a table, the name of an option. */
+  /** Shown separately before it: the header of a table, the name of an option. */
   readonly lead: Span | null
 }
 
 const QUOTES_MAX = 3
+/** A comparison shows one of each thing. */
+const COMPARED = 2
 const SENTENCES_MAX = 3
 /** A unit this far behind the best one says something else. */
 const SCORE_GAP_MAX = 4
 /** Two questions, or one with two question words. */
 const SEVERAL =
-  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b|\bdifferences? between\b|\bcompare\b|\bunterschied\w* zwischen\b/iu
-/** Begins a sentence that says nothing without the one before. */
-const POINTS_BACK =
-  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
+  /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b/iu
 
 /**
  * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.
@@ -33,20 +33,29 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
-  for (const unit of units) {
-    if (chosen.length >= QUOTES_MAX || unit.score < best - SCORE_GAP_MAX) break
-    // The same in other words may be the answer; beside a better one it is something else.
+  const compares = COMPARES.test(question)
+  for (const unit of compares ? byDocument(units) : units) {
+    const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
+    if (chosen.length >= QUOTES_MAX || isFar) break
+    // The same in other words may be the answer; next to a better one it is something else.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
   const texts = chosen.map((quote) => `${shownQuote(quote, asked)}\n${quoteSource(quote)}`)
-  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : 1
+  const shownCount = SEVERAL.test(question) ? QUOTES_MAX : compares ? COMPARED : 1
   return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
 }
 
-/** The unit in the setting in which it is read, within one chunk and the length of a quote. */
+/** The best of each document first. */
+function byDocument(units: readonly RankedUnit[]): readonly RankedUnit[] {
+  const documents = units.map(({ passage }) => passage.documentId)
+  const isBest = (_: RankedUnit, at: number) => documents.indexOf(documents[at] ?? '') === at
+  return [...units.filter(isBest), ...units.filter((unit, at) => !isBest(unit, at))]
+}
+
+/** The unit with its surroundings, within one chunk and the length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
@@ -133,7 +142,7 @@ function quoteText({ unit, span }: Quote): string {
   return unit.site.stretch.text.slice(span.start, span.end)
 }
 
-/** As a Markdown quote, with the sentence that answers marked. */
+/** As a Markdown quote, with the answering sentence marked. */
 function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   const { unit, lead, span } = quote
   const { text } = unit.site.stretch
@@ -196,7 +205,7 @@ function quoted(text: string): string {
     .join('\n')
 }
 
-/** Running text without the indentation and the gaps of a page that was set to a margin. */
+/** Running text without indentation and the gaps of justified pages. */
 function evened(text: string): string {
   return text
     .split('\n')
@@ -204,7 +213,7 @@ function evened(text: string): string {
     .join('\n')
 }
 
-/** Where it was cut is seen; a cut through a surrogate pair leaves its first half: that goes too. */
+/** Marks where it was cut; drops the first half of a surrogate pair. */
 function shortenedQuote(text: string): string {
   if (text.length <= QUOTE_CHARS_MAX + 8) return text
   const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')

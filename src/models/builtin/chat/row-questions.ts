@@ -1,6 +1,6 @@
 /**
- * Questions that no passage answers: how many rows there are, or what a metadata column holds. Search cannot count; a
- * statement can, and for a plain question it is known.
+ * Questions that no passage answers: how many rows there are, or what a metadata column contains. Search cannot count; a
+ * statement can, and for a simple question it is known.
  */
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { literal, quote } from '../../../core/domain/identifier.ts'
@@ -20,7 +20,7 @@ export interface DescribedColumn {
 
 type Wanted = 'value' | 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
 
-/** In English, German, Spanish, Russian and Chinese: what those ask who want rows, not text. */
+/** In English, German, Spanish, Russian and Chinese: questions for rows, not text. */
 const SHAPES = Object.entries(WORDS.rows.shapes).map(([wanted, shape]) => {
   // The keys of the table are what is wanted.
   return [wanted as Wanted, new RegExp(shape, 'u')] as const
@@ -32,7 +32,7 @@ const HAN_NOUNS = /文档|文件|记录/g
 const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
 const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
 
-/** Words that ask and bind, and say nothing of what is asked for. */
+/** Question words and connectives, which say nothing about the subject. */
 const EMPTY_WORDS = new Set(WORDS.rows.empty.split(' '))
 const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
 
@@ -47,7 +47,7 @@ export function asksForRows(question: string): boolean {
   return wantedOf(folded(question)) !== null
 }
 
-/** null: the question is one for passages. */
+/** null: a question for passages. */
 export function rowAnswer(
   question: string,
   sources: readonly DescribedKnowledgeBase[],
@@ -82,7 +82,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const condition = column === undefined ? null : columnCondition(question, column, used)
   const own = new Set(nameWords(source.name).map(singular))
   const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
-  // The counted things have the user's own name: "how many packages".
+  // The things counted have a name of the user's: "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
     text,
   )?.[1]
@@ -92,7 +92,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
       (word) => !used.has(word) && !EMPTY_WORDS.has(word) && !isNoun(word) && word !== counted,
     )
   if (column === undefined) {
-    // Without a column only the number or the names of all documents are a matter of rows.
+    // Without a column, only the number or names of all documents can be answered by rows.
     const isOfAll =
       words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
     if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
@@ -166,7 +166,7 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
   [/at most|hochstens/, '<='],
 ]
 
-/** `license = 'MIT'` where the value is right next to the column's name or in quotation marks. */
+/** `license = 'MIT'` if the value is next to the column's name or in quotation marks. */
 function columnCondition(
   question: string,
   column: DescribedColumn,

@@ -27,7 +27,7 @@ const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
 const ROW = /^\s*\|.*\S/
 const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
-/** Link definitions: not text to read. */
+/** Link definitions: not readable text. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
 /** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
@@ -271,7 +271,7 @@ function plainSpan({ start, end }: Span): Span {
   return { start, end }
 }
 
-/** Without marks, links and pictures. */
+/** Without markup, links and pictures. */
 export function plainTitle(text: string): string {
   return text
     .slice(0, 300)
@@ -283,9 +283,16 @@ export function plainTitle(text: string): string {
     .trim()
 }
 
-/** Whether there are words besides markup. */
+const LINK = /(?<!!)\[([^[\]]{1,80})\](?:\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])/g
+
+const LINKS_MAX = 2
+
+/** Whether there are words besides markup, or little more than a link: `[MIT](LICENSE)`. */
 function isReadable(text: string): boolean {
-  return /[\p{L}\p{N}]/u.test(text.replace(MARKUP, ' '))
+  const isShort = (text.match(LINK)?.length ?? 0) <= LINKS_MAX
+  const plain = isShort ? text.replace(LINK, '$1') : text
+  // A badge is a picture within a link.
+  return /[\p{L}\p{N}]/u.test(plain.replace(MARKUP, ' ').replace(MARKUP, ' '))
 }
 
 /** `> ` of a Markdown quote, and tags that open or close a paragraph. */

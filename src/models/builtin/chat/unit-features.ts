@@ -2,17 +2,17 @@
 import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
 import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { QuestionTerms, type TextTerms } from './question-terms.ts'
-import { unitsOf } from './units.ts'
+import { POINTS_BACK, unitsOf } from './units.ts'
 import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
 
-/** Units that are looked at, of passages that may be long. */
+/** Units examined, because passages may be long. */
 const UNITS_MAX = 2000
 
 /** docs/agents/measuring.md explains them. */
 export type RankFeature = keyof typeof WEIGHTS.english
 export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
 
-/** Those of the order, and two for the answerability alone. */
+/** Those for ranking, and two only for answerability. */
 export type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
 
 export interface FeaturedUnit {
@@ -34,11 +34,12 @@ export function featuredQuestion(question: string, passages: readonly Passage[])
   const own = texts.map((text) => terms.termsOf(text))
   const unique = new Map<string, FeaturedUnit>()
   for (const [index, unit] of units.entries()) {
-    const beside = [index - 1, index + 1].flatMap((at) => {
+    const besideAt = (at: number) => {
       const terms = units[at]?.site.stretch === unit.site.stretch ? own[at] : undefined
       return terms === undefined ? [] : [terms]
-    })
-    const features = featuresOf(unit, beside)
+    }
+    const [before, after] = [besideAt(index - 1), besideAt(index + 1)]
+    const features = featuresOf(unit, { before, after })
     const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
     const known = unique.get(key)
     if (known === undefined || known.features.relevance < features.relevance) {
@@ -49,12 +50,15 @@ export function featuredQuestion(question: string, passages: readonly Passage[])
   return { terms, units: [...unique.values()] }
 }
 
-/** @returns the features of a unit with the terms of those beside it */
+/** The terms of a unit's neighbours; empty at an end of the text. */
+type Beside = Readonly<Record<'before' | 'after', readonly TextTerms[]>>
+
+/** @returns the features of a unit with the terms of its neighbours */
 function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
   const wanted = wantedKind(question)
   const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
   const ranks = new Map(inOrder.map((passage, index) => [passage, 1 / (1 + index)]))
-  return (unit: AnswerUnit, beside: readonly TextTerms[]): Features => {
+  return (unit: AnswerUnit, { before, after }: Beside): Features => {
     const { passage, text, isFragment } = unit
     const mine = terms.termsOf(text)
     const held = terms.termsOf(inContext(unit))
@@ -68,9 +72,14 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       rank: ranks.get(passage) ?? 0,
       vector: passage.cosine ?? 0,
       passagePairs: terms.pairsHeld(whole),
-      // Its setting counts half: all units below a heading share it.
+      // Its surroundings count half: all units below a heading share them.
       held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
-      nearby: terms.weightHeld(held, ...beside),
+      nearby: terms.weightHeld(held, ...before, ...after),
+      before: terms.weightHeld(mine, ...before),
+      names: terms.partHeld('names', mine),
+      words: terms.partHeld('words', mine),
+      passageNames: terms.partHeld('names', whole),
+      passageWords: terms.partHeld('words', whole),
       pairs: terms.pairsHeld(held),
       grams: (terms.gramsHeld(mine) + terms.gramsHeld(held)) / 2,
       date: has('date'),
@@ -78,6 +87,8 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       name: has('person', 'place', 'name'),
       length: Math.log(1 + text.length) / 5,
       fragment: Number(isFragment),
+      missing: Number(wanted !== null && !holds),
+      pronoun: Number(POINTS_BACK.test(text)),
       cosine: 0,
       bestCosine: 0,
       kind: wanted === null ? 0 : holds ? 1 : -1,
@@ -106,7 +117,7 @@ export function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>
   return `${heading}\n${text}`
 }
 
-/** With its setting: what the unit is about. */
+/** With its surroundings: what the unit is about. */
 export function inContext({ text, setting }: AnswerUnit): string {
   return setting === '' ? text : `${setting}: ${text}`
 }

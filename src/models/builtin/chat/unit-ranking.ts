@@ -5,6 +5,7 @@ import type {
   FoundPassage,
 } from '../../../core/domain/ports/model-ports.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
+import { comparableRelevance } from './observed-passages.ts'
 import type { QuestionKind, QuestionTerms } from './question-terms.ts'
 import {
   type FeaturedUnit,
@@ -15,10 +16,10 @@ import {
   withCosines,
 } from './unit-features.ts'
 
-/** The number of units to embed, and the part of each: embedding one takes 10 to 15 ms of a core. */
+/** Units to embed, and how much of each: embedding one takes 10 to 15 ms of a core. */
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
-/** A unit without a word of the question beside it either says the same in other words, or something else. */
+/** A unit without a word of the question nearby either says the same in other words, or something else. */
 const WORDLESS_COSINE_MIN = 0.4
 
 export interface ScoredUnit extends FeaturedUnit {
@@ -49,9 +50,12 @@ export async function rankedUnits(
 
 /** The same judgement of what a search found, without vectors of its own. */
 export function answerabilityOf(question: string, found: readonly FoundPassage[]): Answerability {
-  const passages = found.map((passage, index) => {
-    return { ...passage, chunkId: `${passage.documentId}:${index}`, pages: null, place: null }
-  })
+  const passages = found.map(({ relevance, cosine, ...passage }, index) => ({
+    ...passage,
+    ...(cosine === undefined ? {} : { cosine: Math.max(0, cosine) }),
+    relevance: comparableRelevance(relevance, 1 - (cosine ?? Number.NaN)),
+    ...{ chunkId: `${passage.documentId}:${index}`, pages: null, place: null },
+  }))
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { score: 0, evidence: 'none' }
   return judgement(scoredUnits(units, plainWeights(terms.kind)), terms, passages)
@@ -126,7 +130,7 @@ export type JudgeFeature = keyof typeof WEIGHTS.answerable
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
 /**
- * `rest…` are means over the other documents found: how similar a base is to itself.
+ * `rest…` are means over the other documents found: how similar a knowledge base is to itself.
  * @param scored the best first, at least one
  */
 export function judgedFeatures(

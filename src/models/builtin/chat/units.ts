@@ -2,11 +2,15 @@ import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/senten
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
 import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
-/** For one quote. */
+/** Of one quote. */
 export const QUOTE_CHARS_MAX = 400
 /** Headings of a unit that its context shows. */
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
+
+/** Begins a sentence that says nothing without the one before. */
+export const POINTS_BACK =
+  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
 /** The units of passages, each document's in their order. */
 export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
@@ -108,7 +112,7 @@ class UnitCutter {
     this.#described(block, this.#leadOfList())
   }
 
-  /** Only a sentence that announces a list leads to it: any other one is before it by chance. */
+  /** Only a sentence that announces a list introduces it: any other precedes it by chance. */
   #leadOfList(): Span | null {
     const lead = this.#lead
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
@@ -182,16 +186,17 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A short list is one unit besides its items: the answer to a question about all of them. */
+  /** A list, as far as it fits a quote, is also one unit, besides its items: the answer to a question about all of them. */
   #endList(): void {
     const items = this.#items
     this.#items = []
     const [first] = items
-    const last = items.at(-1)
     const lead = this.#leadOfList()
-    if (first === undefined || last === undefined || items.length < 2) return
-    const span = { start: this.#lineStart(first.start), end: last.end }
-    if (span.end - span.start <= QUOTE_CHARS_MAX) this.#add('list', span, span, lead)
+    if (first === undefined || items.length < 2) return
+    const start = this.#lineStart(first.start)
+    const end = items.findLast((item) => item.end - start <= QUOTE_CHARS_MAX)?.end
+    const span = { start, end: end ?? start }
+    if (end !== undefined && end > first.end) this.#add('list', span, span, lead)
     this.#lead = null
   }
 
@@ -295,7 +300,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   return { text, pieces: [...stretch.pieces, piece] }
 }
 
-/** The most relevant piece that contains a part; else the one with most of it. */
+/** The most relevant piece that contains the span; else the one with most of it. */
 export function pieceOf({ pieces }: Stretch, span: Span): StretchPiece {
   const held = (piece: Span) => {
     return Math.min(piece.end, span.end) - Math.max(piece.start, span.start)

@@ -1,17 +1,25 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit } from './answer-unit.ts'
+import { keywords } from './keywords.ts'
 
 /** The score of a unit for the position and form that the question asks for, besides its words. */
 export class WantedForm {
-  /** The subject of "What is X?"; null: nothing is to be explained. */
-  readonly #subject: string | null
+  /** The subjects of "What is X?" and of comparisons; empty: nothing is to be explained. */
+  readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
+  /** Words that may be document ids. */
+  readonly #ids: ReadonlySet<string>
+  readonly #asked: ReadonlySet<string>
+  readonly #asksForAll: boolean
   /** The heading or text above the sentences so far. */
   #above: string | null = null
 
   constructor(question: string) {
-    this.#subject = subjectOf(question)
+    this.#subjects = subjectsOf(question)
+    this.#ids = new Set(idsIn(question).map(bare))
+    this.#asked = new Set(keywords(question))
+    this.#asksForAll = ASKS_FOR_ALL.test(question)
     this.#options = optionsIn(question).map((option) => {
       return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
     })
@@ -19,12 +27,35 @@ export class WantedForm {
 
   /** Units must come in text order, to recognize the first sentence below a heading. */
   worthOf(unit: AnswerUnit): number {
+    const label = this.#subjects.length > 0 ? '' : (LABEL.exec(unit.text)?.[1] ?? '')
+    const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
     // A title, a lone word or half a sentence explains less than a whole one that fits as well.
-    const cost = unit.isFragment ? WORTH.fragment : 0
-    return this.#worthOfOption(unit) + this.#worthOfDefinition(unit) - cost
+    const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
+    const named = this.#ids.has(bare(unit.passage.documentId)) ? WORTH.named : 0
+    const isFirst = this.#isFirst(unit)
+    const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
+    const list = this.#worthOfList(unit, isHeaded)
+    const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
+    return form + named + headed + list - cost
   }
 
-  /** An option is explained where it is named first; in other places it is only mentioned. */
+  /** Whether a heading or a label says what is asked for, beside the name of the document. */
+  #isAsked(title: string, { passage }: AnswerUnit): boolean {
+    const name = new Set(keywords(passage.documentId))
+    const words = keywords(title).filter((word) => !name.has(word))
+    return words.length > 0 && words.every((word) => this.#asked.has(word))
+  }
+
+  /** All of it, under a heading or a sentence that says what is asked for. */
+  #worthOfList({ site }: AnswerUnit, isHeaded: boolean): number {
+    if (!this.#asksForAll || site.kind !== 'list') return 0
+    const { lead, stretch } = site
+    const above = lead === null ? '' : stretch.text.slice(lead.start, lead.end)
+    const isLed = keywords(above).some((word) => this.#asked.has(word))
+    return isHeaded || isLed ? WORTH.list : 0
+  }
+
+  /** An option is explained where it is named first; elsewhere it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -35,29 +66,64 @@ export class WantedForm {
     return this.#options.some((option) => option.test(text)) ? WORTH.mention : 0
   }
 
-  #worthOfDefinition({ text, passage, site, isFragment }: AnswerUnit): number {
-    const subject = this.#subject
-    if (subject === null) return 0
-    if (site.kind === 'code') return -WORTH.code
-    if (site.kind === 'row' || isFragment) return 0
-    const heading = bare(site.heading.replace(WHAT_IS, ''))
+  /** Of the sentences and items below a heading. */
+  #isFirst({ passage, site, isFragment }: AnswerUnit): boolean {
+    if (site.kind === 'code' || site.kind === 'row' || isFragment) return false
     const above = JSON.stringify([passage.documentId, site.heading])
     const isFirst = above !== this.#above
     this.#above = above
-    if (definesIt(text, subject)) return WORTH.definition
-    const isBegin = passage.place?.number === 1 && bare(passage.documentId) === subject
-    return isFirst && (heading === subject || isBegin) ? WORTH.opening : 0
+    return isFirst
+  }
+
+  #worthOfDefinition({ text, passage, site, isFragment }: AnswerUnit, isFirst: boolean): number {
+    if (this.#subjects.length === 0) return 0
+    if (site.kind === 'code') return -WORTH.code
+    if (site.kind === 'row' || isFragment) return 0
+    const heading = bare(site.heading.replace(WHAT_IS, ''))
+    if (this.#subjects.some((subject) => definesIt(text, subject))) return WORTH.definition
+    const isBegin = passage.place?.number === 1 && this.#subjects.includes(bare(passage.documentId))
+    return isFirst && (this.#subjects.includes(heading) || isBegin) ? WORTH.opening : 0
   }
 }
 
+/** `License: MIT`. */
+const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
+
 /** Weighed against the parts of a unit's score. */
-const WORTH = { option: 12, mention: 1, definition: 6, opening: 6, code: 3, fragment: 2 } as const
+const WORTH = {
+  ...{ option: 12, mention: 1, definition: 8, opening: 9 },
+  ...{ named: 4, headed: 2, list: 12, code: 3, fragment: 2 },
+} as const
 const SUBJECT_WORDS_MAX = 3
 
 const WHAT_IS =
   /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
 
-/** `What is a transport in pino?` → `transport`. */
+/** What two things have in common or not. */
+export const COMPARES =
+  /\b(?:differences? between|compare|unterschied\w* zwischen)\s+(.{1,80}?)\s+(?:and|with|to|und|mit)\s+([^?!]{1,80})/iu
+
+/** `What is a transport in pino?` → `transport`; the two of a comparison. */
+function subjectsOf(question: string): readonly string[] {
+  const [, one, other] = COMPARES.exec(question) ?? []
+  if (one !== undefined && other !== undefined) return [bare(one), bare(other)]
+  const subject = subjectOf(question)
+  return subject === null ? [] : [subject]
+}
+
+const ASKS_FOR_ALL =
+  /^(?:what|which|list|name)\b.*\b(?:are|were|all)\b|^(?:which|what) \S+s (?:do|does|can|has|have)\b|^welche\b|^was sind\b/i
+
+const SMALL = new Set(WORDS.small.split(/\s+/))
+const IDS_MAX = 16
+
+/** What of a question may be the id of a document: `chokidar`, `@scope/name`. */
+export function idsIn(question: string): readonly string[] {
+  const words = question.match(/[@\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}]/gu) ?? []
+  const ids = words.filter((word) => !SMALL.has(word.toLowerCase()))
+  return [...new Set(ids.flatMap((word) => [word, word.toLowerCase()]))].slice(0, IDS_MAX)
+}
+
 function subjectOf(question: string): string | null {
   if (!WHAT_IS.test(question)) return null
   const rest = question
@@ -98,7 +164,7 @@ export type AnswerKind = keyof typeof WORDS.wanted
 
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
 
-/** Words of one list as one expression; whole words where a script has spaces. */
+/** Words of one list as one expression; whole words in scripts with spaces. */
 function anyOf(words: readonly string[]): RegExp {
   const forms = words.map((word) => {
     const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -121,7 +187,7 @@ const REASON = anyOf(WORDS.reasons)
 const NAME =
   /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
 
-/** The kind that a question asks for first; `name` only where it asks for nothing else. */
+/** The kind a question asks for first; `name` only if it asks for nothing else. */
 export function wantedKind(question: string): AnswerKind | null {
   let best: { readonly kind: AnswerKind; readonly at: number } | null = null
   for (const [kind, expression] of ASKS) {

@@ -5,7 +5,7 @@ export function normalizedAnswer(text: string): string {
   return withoutArticles(text.normalize('NFKC').toLowerCase().replace(PUNCTUATION, ''))
 }
 
-/** Unicode's punctuation, and those of ASCII's signs that it counts among the symbols. */
+/** Unicode's punctuation, and the ASCII signs it counts as symbols. */
 const PUNCTUATION = /[\p{P}$+<=>^`|~]/gu
 
 function withoutArticles(text: string): string {
@@ -15,7 +15,7 @@ function withoutArticles(text: string): string {
     .trim()
 }
 
-/** The whole answer is one of those that are accepted. */
+/** The whole answer equals an accepted one. */
 export function isExactAnswer(answer: string, accepted: readonly string[]): boolean {
   const said = normalizedAnswer(answer)
   return accepted.some((one) => {
@@ -53,8 +53,8 @@ function holdsWords(text: string, wanted: string): boolean {
 const OPENING_CHARS = 300
 
 /**
- * How agents say that they have found nothing: the built-in one, and chat models in the languages that they write most. What
- * says so in other words is not recognised.
+ * How agents say they found nothing: the built-in one, and chat models in their most frequent languages. Other wordings are
+ * not recognised.
  */
 const NOT_FOUND = [
   // The built-in agent.
@@ -78,7 +78,7 @@ const NOT_FOUND = [
 ] as const
 
 /**
- * The text says that it has found no answer.
+ * The text says that it found no answer.
  * @param phrases further ones that mean this, of the caller
  */
 export function saysNotFound(answer: string, phrases: readonly string[] = []): boolean {

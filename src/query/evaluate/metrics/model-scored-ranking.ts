@@ -1,6 +1,6 @@
 import { metricsOf } from './retrieval-metrics.ts'
 
-/** From this score on a passage counts as relevant. */
+/** From this score on, a passage counts as relevant. */
 const RELEVANT_SCORE = 0.5
 
 /** What a model's scores of a question's passages say about their ranking. */

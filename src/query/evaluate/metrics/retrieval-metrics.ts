@@ -27,7 +27,7 @@ export interface RetrievalMetrics {
  * @param ranking document ids, best first; repeated ones are dropped, and later ones move up
  * @param gradesById document → grade; a document is relevant when its grade is above 0, and one
  * without a grade is not; a negative grade counts as 0
- * @param k how many documents from the front are looked at
+ * @param k how many documents from the front count
  * @returns null without a relevant document: nothing can be found
  * @throws AppError `invalid_request` for a k below 1 or not whole, and a grade that is not finite
  */
@@ -77,7 +77,7 @@ export function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): Me
   }
 }
 
-/** Discounted cumulated gain in units of the best grade: the sum of huge grades stays finite. */
+/** Discounted cumulated gain in units of the best grade, so that the sum of huge grades stays finite. */
 function gainOf(grades: readonly number[], best: readonly number[]): number {
   const unit = best[0] ?? 1
   return sum(grades.map((grade, index) => grade / unit / Math.log2(index + 2)))
@@ -99,13 +99,13 @@ export interface KnownItemMetrics {
   readonly total: number
   readonly totalFound: number
   readonly retrievedInTop10: number
-  /** The share of questions whose document is at this position (from 0) or before it. */
+  /** The share of questions whose document is at this position (from 0) or earlier. */
   readonly cumulativeRecall: readonly number[]
 }
 
 /**
- * @param positions of the right document of each question, from 0; null: not among the first k
- * @param k positions that were looked at
+ * @param positions of the right document per question, from 0; null: not among the first k
+ * @param k positions examined
  */
 export function knownItemMetrics(
   positions: readonly (number | null)[],

@@ -1,6 +1,6 @@
 import type { Headings } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
-import type { Line } from './page/fragments.ts'
+import { type Line, RTL } from './page/fragments.ts'
 import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 
 /** A paragraph, a heading, a list's entry, a table or a piece of code, as Markdown. */
@@ -327,7 +327,6 @@ function markdownTable(table: readonly (readonly string[])[]): string {
   return lines.join('\n')
 }
 
-const RTL = /[\u0590-\u08ff]/
 const BULLET = /^[•◦▪●○■□◆◇►▶➢✓‣·–—*∙-]$/
 const DASH = /^[–—-]$/
 const BULLET_START = /^[•◦▪●○■□◆◇►▶➢‣·–—*∙-]\s+/

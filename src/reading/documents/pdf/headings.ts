@@ -42,7 +42,7 @@ export class Headings {
       return null
     const depth = this.#outlineDepth(line, pageIndex)
     if (depth !== null) return Math.min(depth, LEVEL_MAX)
-    if (!this.#isLarge(line)) return null
+    if (!this.#isLarge(line) || (pageIndex === 0 && isListOfNames(line.text))) return null
     const size = rounded(line.size)
     const rank =
       this.#depthOfSize.get(size) ?? this.#sizes.filter((other) => other > size).length + 1
@@ -75,6 +75,19 @@ export class Headings {
     return null
   }
 }
+
+/** The authors below a title: two names or more, with commas or the marks of notes. */
+function isListOfNames(text: string): boolean {
+  const names = text
+    .split(/\s*(?:,|;|&|(?<=\s)(?:and|und|et|y)(?=\s))\s*/u)
+    .filter((part) => part !== '')
+  const isMarked = /[,;]|[\p{No}*∗†‡§¶]/u.test(text)
+  return isMarked && names.length > 1 && names.every((name) => NAME.test(name))
+}
+
+/** `Ada B. Lovelace¹`. */
+const NAME =
+  /^\p{Lu}[\p{L}\p{M}'’-]*\.?(?: (?:(?:de|la|van|von|der|den|di|da|del|bin|al) )*\p{Lu}[\p{L}\p{M}'’-]*\.?){1,3}[\p{No}\d*∗†‡§¶ ]*$/u
 
 /** One may have the number of the chapter before the words that both have. */
 function isSameStyle(line: string, title: string): boolean {

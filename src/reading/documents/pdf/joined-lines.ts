@@ -11,7 +11,7 @@ export class Vocabulary {
     // The last word of a line may be half a word.
     const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
     for (const [word] of line.slice(0, end).matchAll(WORDS_OF_LINE)) {
-      if (this.#words.size >= WORDS_MAX) return
+      if (this.#words.size >= LEARNED_WORDS_MAX) return
       const small = word.toLowerCase()
       this.#words.add(small)
       if (small === word) this.#small.add(word)
@@ -71,7 +71,7 @@ export function withoutSoftHyphens(text: string): string {
   return text.replaceAll('\u00ad', '')
 }
 
-const WORDS_MAX = 500_000
+const LEARNED_WORDS_MAX = 500_000
 const PART_MIN = 3
 const WORDS_OF_LINE = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
 const FIRST_WORD = /^[\p{L}\p{N}]+/u

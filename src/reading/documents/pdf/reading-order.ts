@@ -1,4 +1,4 @@
-import { type Fragment, fragmentLines, type Line } from './page/fragments.ts'
+import { type Fragment, fragmentLines, type Line, RTL } from './page/fragments.ts'
 
 /** Lines read from top to bottom before continuing in another place of the page. */
 export interface Region {
@@ -161,5 +161,4 @@ const WIDTH_MAX = 20_000
 /** A title or a figure may span the columns, and take much of the page. */
 const COVERED_SHARES_MAX = [0.1, 0.35, 0.6]
 const PROSE_CHARS_MIN = 22
-const RTL = /[\u0590-\u08ff]/
 const IDEOGRAPHS = /[\u3040-\u9fff\uac00-\ud7af]/g

@@ -178,7 +178,7 @@ async function readSheet(
         table.startRow(row)
       } else if (name === 'c') {
         const reference = attributes.r
-        column = reference === undefined ? column + 1 : columnOf(reference)
+        column = reference === undefined ? column + 1 : sheetColumn(reference)
         type = attributes.t ?? 'n'
         style = Number(attributes.s ?? 0)
         value = ''
@@ -248,7 +248,7 @@ function plainNumber(value: string, number: number): string {
 }
 
 /** `BC12` → 54 */
-function columnOf(reference: string): number {
+function sheetColumn(reference: string): number {
   let column = 0
   for (let index = 0; index < reference.length; index += 1) {
     const code = reference.charCodeAt(index) & ~0x20
@@ -265,8 +265,8 @@ function merge(table: SheetTable, reference: string): void {
   table.merge({
     firstRow: Number(top) - 1,
     lastRow: Number(bottom) - 1,
-    firstColumn: columnOf(from),
-    lastColumn: columnOf(to),
+    firstColumn: sheetColumn(from),
+    lastColumn: sheetColumn(to),
   })
 }
 

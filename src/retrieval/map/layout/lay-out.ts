@@ -7,12 +7,6 @@
 import { type NearestGraph, nearestGraph } from './nearest-graph.ts'
 import { SeededRandom, type VectorTable } from './principal-components.ts'
 
-export interface LayoutOptions {
-  readonly seed: number
-  /** How far it is, from 0 to 1. */
-  readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
-}
-
 /** As UMAP has them, like those of the next three names: of each point, and others for each pull. */
 const NEIGHBOURS = 15
 const PUSHED_AWAY = 5
@@ -33,8 +27,13 @@ const FEW_POINTS = 10_000
  */
 export function layOut(
   table: VectorTable,
-  { seed, onShare = () => {} }: LayoutOptions,
+  given: {
+    readonly seed: number
+    /** How far it is, from 0 to 1. */
+    readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
+  },
 ): Float32Array {
+  const { seed, onShare = () => {} } = given
   const pointCount = table.values.length / table.dimensions
   const random = new SeededRandom(seed)
   const places = startPlaces(table, random)

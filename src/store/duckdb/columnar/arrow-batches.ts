@@ -24,7 +24,7 @@ export interface ChunkRows extends RowRange {
   readonly data: DuckDBDataChunk
 }
 
-/** Some rows of a vector. A column of a batch is one or more of these, one after the other. */
+/** Some rows of a vector. A column of a batch is one or more of these in sequence. */
 interface Run extends RowRange {
   readonly vector: DuckDBVector
 }
@@ -34,7 +34,7 @@ interface Parts {
   readonly buffers: Uint8Array[]
 }
 
-/** These rows as a batch, in the order in which they are given. */
+/** These rows as a batch, in the given order. */
 export function batchOf(fields: readonly ArrowField[], rows: readonly ChunkRows[]): ArrowBatch {
   const parts: Parts = { nodes: [], buffers: [] }
   for (const [index, field] of fields.entries()) {
@@ -46,14 +46,14 @@ export function batchOf(fields: readonly ArrowField[], rows: readonly ChunkRows[
   return { rowCount: lengthOf(rows), ...parts }
 }
 
-/** About how many bytes these rows take in a batch. */
+/** The approximate size of these rows in a batch, in bytes. */
 export function rowsBytes(fields: readonly ArrowField[], { data, ...range }: ChunkRows): number {
   return fields.reduce((sum, field, index) => {
     return sum + bytesOf(field, { vector: data.getColumnVector(index), ...range })
   }, 0)
 }
 
-/** More than most of them have: they take long to make. */
+/** More than most have: they are slow to compute. */
 const SHOWN_BYTES = 256
 const WIDE = 16
 
@@ -116,7 +116,7 @@ function listsOf({ kind }: ArrowField['type'], vector: DuckDBVector): DuckDBVect
   return kind === 'map' ? innerVector(vector) : vector
 }
 
-/** The items of some lists, those of lists that follow each other together. */
+/** The items of some lists, joined for adjacent lists. */
 function itemRuns({ vector: lists, start, count }: Run): readonly Run[] {
   const bits = validBits(lists)
   const entries = listEntries(lists)
@@ -264,7 +264,7 @@ function addShown(
   buffers.push(nullCount === 0 ? NOTHING : valid, bytesIn(ends), Buffer.concat(texts))
 }
 
-/** Copies the values of a run to row `at` and those after it. */
+/** Copies a run's values to row `at` and the following ones. */
 type Copy = (run: Run, into: Uint8Array, at: number) => void
 
 /** Values of a fixed width. */
@@ -360,7 +360,7 @@ function copyDecimals(run: Run, into: Uint8Array, at: number): void {
 }
 
 const WIDE_MAX = 10n ** BigInt(DIGITS_MAX)
-/** The highest 32 bits of it. */
+/** Its highest 32 bits. */
 const HIGH_MAX = Number(WIDE_MAX >> 96n)
 
 /** @throws AppError `sql_failed` for a number with 39 digits */

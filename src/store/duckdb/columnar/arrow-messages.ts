@@ -29,7 +29,7 @@ export interface ArrowBatch {
 }
 
 const CONTINUES = 0xffff_ffff
-/** Buffers start at multiples of it, as Arrow recommends. */
+/** Buffers start at multiples of this, as Arrow recommends. */
 const ALIGNED = 64
 
 /** Says that the stream is whole. */
@@ -76,7 +76,7 @@ const NOTHING = new Uint8Array(0)
 const HEADER = { schema: 1, dictionary: 2, batch: 3 } as const
 const VERSION_5 = 4
 
-/** Where each buffer is put, and how long all of them are. */
+/** Position of each buffer, and their total length. */
 interface Body {
   readonly buffers: readonly Uint8Array[]
   readonly places: readonly number[]
@@ -259,7 +259,7 @@ export type ArrowType =
   | { readonly kind: 'fixed_list'; readonly length: number }
   | { readonly kind: 'map' }
 
-/** A column, or a part of one that has parts. */
+/** A column, or a nested part of one. */
 export interface ArrowField {
   readonly name: string
   readonly type: ArrowType
@@ -267,7 +267,7 @@ export interface ArrowField {
   readonly children: readonly ArrowField[]
   /** Its values are indexes into these texts, with a separate number among the dictionaries of the answer. */
   readonly dictionary?: { readonly id: number; readonly texts: readonly string[] }
-  /** DuckDB's type, where its values have no place in Arrow that readers know: what is shown of them, as text. */
+  /** Set for a DuckDB type without an Arrow type that readers know: its values are shown as text. */
   readonly shown?: DuckDBType
 }
 

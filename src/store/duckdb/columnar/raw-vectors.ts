@@ -34,7 +34,7 @@ export class ByteBuffer {
     this.length += bytes.length
   }
 
-  /** Appends `count` bytes from a place on, for which there is room: short parts one by one, without a view of them. */
+  /** Appends `count` bytes from an offset, for which there is room: short parts one by one, without a view of them. */
   appendPart(from: Uint8Array, offset: number, count: number): void {
     const { bytes, length } = this
     if (count > SHORT_COPY_MAX) bytes.set(from.subarray(offset, offset + count), length)
@@ -67,7 +67,7 @@ export function childVector(vector: DuckDBVector): DuckDBVector {
   return requireVector(partOf(vector, 'childData'))
 }
 
-/** A map is a list of structs, and a union is a struct: the vector of that. */
+/** A map is a list of structs, and a union is a struct: returns that vector. */
 export function innerVector(vector: DuckDBVector): DuckDBVector {
   return requireVector(partOf(vector, 'listVector') ?? partOf(vector, 'structVector'))
 }
@@ -141,7 +141,7 @@ function requireVector(found: unknown): DuckDBVector {
   throw new Error('the library keeps vectors within vectors elsewhere now')
 }
 
-/** A text of this length or more is behind its pointer; a shorter one is next to its length. */
+/** From this length on, a text is behind its pointer; a shorter one is next to its length. */
 const LONG_FROM = 13
 const HIGH = 2 ** 32
 
@@ -203,7 +203,7 @@ function addressOf(words: Uint32Array, row: number): number {
   return (words[row * 4 + 2] ?? 0) + (words[row * 4 + 3] ?? 0) * HIGH
 }
 
-/** The memory of the text of a row and of those after it, as long as each touches what is there already. */
+/** The memory of a row's text and the following ones, as long as they are adjacent. */
 function regionFrom(
   words: Uint32Array,
   bits: Uint8Array | null,

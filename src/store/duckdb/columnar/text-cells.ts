@@ -16,17 +16,19 @@ import {
   validBits,
 } from './raw-vectors.ts'
 
-/** How a kind of lines writes its cells. */
+/** How a line format writes its cells. */
 export interface CellFormat {
   readonly nullText: string
   /** Texts for what a number of JSON cannot say. */
   readonly isExact: boolean
   /** Around the text of a date. */
   readonly quote: string
+  /** Set where cells are as PostgreSQL writes them: short booleans and seconds, zones, every digit of a DECIMAL's scale. */
+  readonly isPostgres?: boolean
   /** Writes the text at that position, as UTF-8. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
-  /** The text of any other value: what the format writes for it. */
-  other(value: ResultValue): string
+  /** The format's text for any other value. */
+  other(value: ResultValue, type: DuckDBType): string
 }
 
 /** One column: opened for some rows of a vector, then written row by row. */
@@ -54,8 +56,10 @@ type FixedWriter = (words: FixedValues, row: number, out: ByteBuffer) => boolean
 function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
   if (type instanceof DuckDBDecimalType) return decimalWriter(type, format)
   switch (type.typeId) {
-    case DuckDBTypeId.BOOLEAN:
-      return ({ bytes }, row, out) => written(out, bytes[row] === 0 ? 'false' : 'true')
+    case DuckDBTypeId.BOOLEAN: {
+      const [no, yes] = format.isPostgres === true ? ['f', 't'] : ['false', 'true']
+      return ({ bytes }, row, out) => written(out, bytes[row] === 0 ? no : yes)
+    }
     case DuckDBTypeId.TINYINT:
       return ({ view }, row, out) => writeInteger(view.getInt8(row), out)
     case DuckDBTypeId.UTINYINT:
@@ -83,7 +87,9 @@ function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
     }
     case DuckDBTypeId.TIMESTAMP:
     case DuckDBTypeId.TIMESTAMP_TZ: {
-      const days = new DayTexts(format.quote)
+      const isShort = format.isPostgres === true
+      const zone = isShort && type.typeId === DuckDBTypeId.TIMESTAMP_TZ ? '+00' : ''
+      const days = new DayTexts(format.quote, isShort, zone)
       return ({ view }, row, out) => writeTimestamp(exactAt(view, row), days, out)
     }
     default:
@@ -99,7 +105,7 @@ interface FixedValues {
 const HIGH = 2 ** 32
 const EXACT_HIGH = 2 ** 21
 
-/** A 64-bit integer that is one of JavaScript's, too; null: it is too large for that. */
+/** A 64-bit integer that JavaScript represents exactly; null: too large. */
 function exactAt(view: DataView, row: number): number | null {
   const high = view.getInt32(row * 8 + 4, true)
   if (high < -EXACT_HIGH || high >= EXACT_HIGH) return null
@@ -109,23 +115,34 @@ function exactAt(view: DataView, row: number): number | null {
 /** A double preserves this many digits. */
 const EXACT_WIDTH = 15
 
-/** As DuckDB casts it, while its digits are a number of JavaScript. */
+/** As DuckDB casts it, as long as its digits fit a JavaScript number. */
 function decimalWriter(
   { width, scale }: DuckDBDecimalType,
-  { isExact }: CellFormat,
+  { isExact, isPostgres = false }: CellFormat,
 ): FixedWriter | null {
   const divisor = 10 ** scale
-  const write = (digits: number, out: ByteBuffer) => writeFinite(digits / divisor, out)
+  const write = isPostgres
+    ? (digits: number, out: ByteBuffer) => writeScaled(digits, scale, out)
+    : (digits: number, out: ByteBuffer) => writeFinite(digits / divisor, out)
   if (width <= 4) return ({ view }, row, out) => write(view.getInt16(row * 2, true), out)
   if (width <= 9) return ({ view }, row, out) => write(view.getInt32(row * 4, true), out)
-  if (width > 18 || (isExact && width > EXACT_WIDTH)) return null
+  if (width > 18 || (isExact && !isPostgres && width > EXACT_WIDTH)) return null
   return ({ view }, row, out) => {
     const digits = exactAt(view, row)
     return digits !== null && write(digits, out)
   }
 }
 
-/** Values of a fixed width. What is rare among them goes the long way. */
+/** Digits with a point before the last of them. */
+function writeScaled(digits: number, scale: number, out: ByteBuffer): true {
+  const text = String(Math.abs(digits)).padStart(scale + 1, '0')
+  const sign = digits < 0 ? '-' : ''
+  if (scale === 0) return written(out, sign + text)
+  const point = text.length - scale
+  return written(out, `${sign}${text.slice(0, point)}.${text.slice(point)}`)
+}
+
+/** Values of a fixed width. Rare cases take the slow path. */
 class FixedColumn implements CellColumn {
   readonly #write: FixedWriter
   readonly #slow: CellColumn & { writeValue(row: number, out: ByteBuffer): void }
@@ -151,14 +168,16 @@ class FixedColumn implements CellColumn {
   }
 }
 
-/** Values of any type, each through what JSON says of it. */
+/** Values of any type, each via its JSON form. */
 class ValueColumn implements CellColumn {
   readonly #format: CellFormat
+  readonly #type: DuckDBType
   readonly #convert: ReturnType<typeof converterOf>
   #vector: DuckDBVector | null = null
 
   constructor(type: DuckDBType, format: CellFormat) {
     this.#format = format
+    this.#type = type
     this.#convert = format.isExact ? exactConverterOf(type) : converterOf(type)
   }
 
@@ -173,7 +192,7 @@ class ValueColumn implements CellColumn {
   writeValue(row: number, out: ByteBuffer): void {
     const value = this.#vector?.getItem(row) ?? null
     const shown = value === null ? null : this.#convert(value)
-    written(out, shown === null ? this.#format.nullText : this.#format.other(shown))
+    written(out, shown === null ? this.#format.nullText : this.#format.other(shown, this.#type))
   }
 }
 
@@ -279,10 +298,16 @@ const KNOWN_DAYS_MAX = 4096
 /** The texts of dates, which repeat. */
 class DayTexts {
   readonly quote: string
+  /** Omits seconds without a fraction, and zeros at the end of one. */
+  readonly isShort: boolean
+  /** After the time. */
+  readonly zone: string
   readonly #known = new Map<number, string>()
 
-  constructor(quote: string) {
+  constructor(quote: string, isShort = false, zone = '') {
     this.quote = quote
+    this.isShort = isShort
+    this.zone = zone
   }
 
   of(day: number): string {
@@ -322,9 +347,15 @@ function writeTimestamp(micros: number | null, days: DayTexts, out: ByteBuffer):
   writeDigits(((seconds / 60) | 0) % 60, 2, out)
   writeSign(COLON, out)
   writeDigits(seconds % 60, 2, out)
+  writeFraction(rest - seconds * 1_000_000, days.isShort, out)
+  return written(out, days.zone) && written(out, days.quote)
+}
+
+function writeFraction(micros: number, isShort: boolean, out: ByteBuffer): void {
+  if (isShort && micros === 0) return
   writeSign(46, out)
-  writeDigits(rest - seconds * 1_000_000, 6, out)
-  return written(out, days.quote)
+  writeDigits(micros, 6, out)
+  while (isShort && out.bytes[out.length - 1] === 48) out.length -= 1
 }
 
 function writeSign(code: number, out: ByteBuffer): void {

@@ -30,19 +30,19 @@ export interface ChartData {
   /** Each series has the rows of one group. */
   readonly isGrouped: boolean
   readonly y: readonly Series[]
-  /** What the chart leaves out, in sentences; empty: nothing. */
+  /** Sentences on what the chart leaves out; empty if nothing. */
   readonly left: string
 }
 
 type Rows = readonly (readonly Cell[])[]
 type ColumnKind = 'number' | 'time' | 'text' | 'nothing'
 
-/** What a browser can count in milliseconds: years of four digits. */
+/** Times a browser can hold in milliseconds: years of four digits. */
 const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?([+-]\d{2}(:?\d{2})?|Z)?$/
 const NUMBER = /^-?\d+(\.\d+)?$/
 /** Values of number types that cannot be drawn. */
 const NO_NUMBER = /^(NaN|-?Infinity)$/
-/** Rows to look at to tell what a column holds. */
+/** Rows examined to find a column's type. */
 const LOOKED_AT_MAX = 500
 const BARS_MAX = 60
 const SERIES_MAX = 8
@@ -69,7 +69,7 @@ function numberOf(cell: Cell): number | null {
   return typeof cell === 'string' && NUMBER.test(cell) ? Number(cell) : null
 }
 
-/** @returns undefined where there is nothing to draw */
+/** @returns undefined if there is nothing to draw */
 export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice | undefined {
   if (rows.length < 2) return undefined
   const kinds = columns.map(({ type }, index) => columnKind(rows, index, type))
@@ -105,7 +105,7 @@ export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice
   return { kind: 'scatter', x: first, y: [second] }
 }
 
-/** Ids are numbers at times, but measure nothing: they count only where there is nothing else. */
+/** Ids may be numbers but measure nothing: they are used only if there is nothing else. */
 function measuresOf(columns: readonly Column[], numbers: readonly number[]): readonly number[] {
   const measures = numbers.filter((column) => !/(^|_)id$/i.test(columns[column]?.name ?? ''))
   return measures.length === 0 ? numbers : measures
@@ -124,7 +124,7 @@ function hasRepeats(rows: Rows, column: number): boolean {
   return new Set(looked.map((row) => String(row[column]))).size < looked.length
 }
 
-/** @param direction 1: each value is above the one before; -1: none is */
+/** @param direction 1 for ascending values, -1 for descending */
 function isSorted(rows: Rows, column: number, direction: 1 | -1): boolean {
   const values = rows.map((row) => numberOf(row[column]))
   return values.every((value, index) => {
@@ -172,7 +172,7 @@ export function chartData(choice: ChartChoice, columns: readonly Column[], rows:
   }
 }
 
-/** Where each row lies on the X axis. */
+/** Each row's position on the X axis. */
 interface Places {
   readonly x: readonly number[]
   readonly words?: readonly string[]
@@ -212,13 +212,16 @@ function numberPlaces(values: readonly (number | null)[], isShared: boolean): Pl
   return { x, of, left: without === 0 ? '' : `${without} rows have no value on the X axis.` }
 }
 
-interface OneSeries {
-  readonly label: string
-  readonly column: number
-  readonly isOwn?: (row: readonly Cell[]) => boolean
-}
-
-function valuesOf(rows: Rows, { x, of }: Places, { label, column, isOwn }: OneSeries) {
+function valuesOf(
+  rows: Rows,
+  { x, of }: Places,
+  props: {
+    readonly label: string
+    readonly column: number
+    readonly isOwn?: (row: readonly Cell[]) => boolean
+  },
+) {
+  const { label, column, isOwn } = props
   const values = new Array<number | null>(x.length).fill(null)
   let added = 0
   for (const [index, row] of rows.entries()) {
@@ -232,7 +235,7 @@ function valuesOf(rows: Rows, { x, of }: Places, { label, column, isOwn }: OneSe
   return { label, values, added }
 }
 
-/** Series far below the largest get an axis of their own. */
+/** Gives series far below the largest an axis of their own. */
 function withAxes(
   drawn: readonly { readonly label: string; readonly values: readonly (number | null)[] }[],
   isGrouped: boolean,
@@ -340,7 +343,7 @@ function shortNumber(value: number): string {
 
 const NAMED_MAX = 3
 
-/** What the chart shows, in a sentence: for those who do not see it, and for those who wonder. */
+/** Describes the chart in a sentence, for screen readers and as its caption. */
 export function captionOf(
   { kind, x, y, by }: ChartChoice,
   columns: readonly Column[],

@@ -5,15 +5,14 @@ import { Failure, notLoaded } from '../failure.tsx'
 import { watchTheme } from '../theme-colours.ts'
 import { type ChartChoice, captionOf, chartData } from './chart-data.ts'
 
-interface ChartProps {
+const HEIGHT_PX = 360
+
+export function Chart(props: {
   readonly choice: ChartChoice
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly Cell[])[]
-}
-
-const HEIGHT_PX = 360
-
-export function Chart({ choice, columns, rows }: ChartProps) {
+}) {
+  const { choice, columns, rows } = props
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
   const [themeCount, setThemeCount] = useState(0)

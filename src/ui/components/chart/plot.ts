@@ -15,7 +15,7 @@ const WORD_PX = 76
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
 
-/** Labels of a time axis, by the distance of its marks, and where a new day or year begins. */
+/** Formats of time labels by the distance between marks, and at the start of a day or year. */
 const TIMES: (string | number | null)[][] = [
   [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
   [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
@@ -100,7 +100,7 @@ function seriesOf(plot: Plot, at: number, stroke: string): uPlot.Series {
   if (kind === 'scatter') {
     return { ...drawn, paths: () => null, points: { show: true, size: 6, fill: stroke } }
   }
-  // A group that has no row at a time goes on to its next one.
+  // A group without a row at some time is joined to its next one.
   if (kind === 'line') return { ...drawn, spanGaps: plot.isGrouped }
   const paths = uPlot.paths.bars?.({ disp: besideOthers(plot, at), size: [1, BAR_PX_MAX] })
   return { ...drawn, width: 0, fill: stroke, ...(paths ? { paths } : {}), points: { show: false } }

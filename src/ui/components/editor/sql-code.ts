@@ -38,7 +38,7 @@ export function statementsOf(text: string): readonly Span[] {
   return spans
 }
 
-/** To see how a statement begins: a literal with `--` may lose its end. */
+/** To find how a statement starts. May cut off the end of a literal that contains `--`. */
 export function withoutComments(sql: string): string {
   return sql.replaceAll(COMMENT, ' ').trim()
 }

@@ -1,7 +1,7 @@
 /** Phrases and options of Eider's statements, which CodeMirror's SQL language does not know. docs/sql.md explains them. */
 import { codeOf } from './sql-code.ts'
 
-/** How a statement may begin. */
+/** The first words of statements. */
 export const STATEMENTS: readonly string[] = `
 SELECT|WITH|EXPLAIN|EXPLAIN ANALYZE|DESCRIBE|DESCRIBE AGENT|DESCRIBE KNOWLEDGE_BASE|INSERT INTO|UPDATE|DELETE FROM
 SHOW KNOWLEDGE_BASES|SHOW AGENTS|SHOW TABLES|SHOW VIEWS|SHOW FILES|SHOW JOBS|SHOW INDEXES|SHOW MODELS|SHOW PROJECTS
@@ -113,7 +113,7 @@ const AFTER_USING: readonly (readonly [RegExp, readonly SqlOption[]])[] = [
 ]
 
 /**
- * Options that fit at the end of a statement's beginning.
+ * Options that fit after the first words of a statement.
  * @param kinds the kinds of the tables that the statement names, as the catalog calls them
  */
 export function optionsAt(lead: string, kinds: ReadonlySet<string>): readonly SqlOption[] {

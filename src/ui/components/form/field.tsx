@@ -7,25 +7,23 @@ import type {
 } from 'preact'
 import { useId } from 'preact/hooks'
 
-/** What is said about a control. */
+/** Texts around a control. */
 interface FieldWords {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly error?: string | undefined
 }
 
-/** Ties a control to its words. */
-interface FieldControl {
-  readonly id: string
-  readonly 'aria-describedby': string
-  readonly 'aria-invalid': boolean
-}
-
-interface FieldProps extends FieldWords {
-  readonly children: (control: FieldControl) => ComponentChildren
-}
-
-export function Field({ label, hint, error, children }: FieldProps) {
+export function Field(
+  props: FieldWords & {
+    readonly children: (control: {
+      readonly id: string
+      readonly 'aria-describedby': string
+      readonly 'aria-invalid': boolean
+    }) => ComponentChildren
+  },
+) {
+  const { label, hint, error, children } = props
   const id = useId()
   const about = `${id}-about`
   return (
@@ -51,7 +49,7 @@ interface SelectFieldProps
       SelectHTMLAttributes<HTMLSelectElement>,
       'label' | 'id' | 'role' | 'children' | 'onChange'
     > {
-  /** Each with its words, or alone where it is its own word. */
+  /** Values with their labels; a value alone is its own label. */
   readonly options: Iterable<string | number | readonly [value: string, words: string]>
   readonly onChoose: (value: string) => void
 }
@@ -155,7 +153,7 @@ export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaF
 
 interface CheckProps {
   readonly type?: 'checkbox' | 'radio'
-  /** Of those of which one is chosen. */
+  /** The group of radio buttons it belongs to. */
   readonly name?: string
   readonly checked: boolean
   readonly disabled?: boolean

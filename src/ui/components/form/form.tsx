@@ -51,7 +51,7 @@ interface FormDialogProps {
   /** The verb on the button: `Create`. */
   readonly verb: string
   readonly size?: 'plain' | 'wide'
-  /** Something has to be chosen yet that no field can ask for by itself. */
+  /** A choice is missing that no field can require by itself. */
   readonly isIncomplete?: boolean
   /** Sends it, and closes the window then. */
   readonly onSubmit: () => Promise<void>
@@ -87,7 +87,7 @@ export function FormDialog(props: FormDialogProps) {
   )
 }
 
-/** What is typed into the fields of a form, by their names. */
+/** The values typed into a form's fields, by name. */
 export function useFields<T extends Readonly<Record<string, string>>>(empty: T) {
   const [typed, setTyped] = useState(empty)
   const bind = (name: keyof T) => ({

@@ -4,16 +4,15 @@ import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
 import { SelectField, TextField } from './field.tsx'
 
-interface WeightFieldProps {
-  /** 0: keywords only, 1: meaning only; null: automatic. */
-  readonly alpha: number | null
-  readonly onChange: (alpha: number | null) => void
-}
-
 const SHOWN_FOR_AUTOMATIC = 0.5
 
 /** How much meaning counts against keywords in a hybrid search. */
-export function WeightField({ alpha, onChange }: WeightFieldProps) {
+export function WeightField(props: {
+  /** 0: keywords only, 1: meaning only; null: automatic. */
+  readonly alpha: number | null
+  readonly onChange: (alpha: number | null) => void
+}) {
+  const { alpha, onChange } = props
   return (
     <TextField
       label={`Semantic weight: ${alpha === null ? 'automatic' : alpha.toFixed(2)}`}
@@ -34,27 +33,41 @@ export function WeightField({ alpha, onChange }: WeightFieldProps) {
   )
 }
 
-interface FusionFieldProps {
-  readonly fusion: string | null
-  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
-  readonly otherwise?: string
-  readonly onChoose: (fusion: Fusion | null) => void
-}
-
 export const FUSION_CHOICES = [
   ['convex', 'Best possible scores (convex)'],
   ['scaled', 'Scores of the best 100 chunks (scaled)'],
   ['rrf', 'Ranks only (rrf)'],
 ] as const satisfies readonly (readonly [Fusion, string])[]
 
-export const SEARCH_MODE_CHOICES = [
+const MODE_CHOICES = [
   ['hybrid', 'Hybrid: meaning and keywords'],
   ['vector', 'Semantic: meaning'],
   ['keyword', 'Keyword'],
 ] as const
 
+type SearchMode = (typeof MODE_CHOICES)[number][0]
+
+interface ModeFieldProps {
+  readonly mode: SearchMode
+  readonly onChoose: (mode: SearchMode) => void
+}
+
+export function ModeField({ mode, onChoose }: ModeFieldProps) {
+  const choose = (value: string) => {
+    const found = MODE_CHOICES.find(([one]) => one === value)
+    if (found) onChoose(found[0])
+  }
+  return <SelectField label="Search by" value={mode} onChoose={choose} options={MODE_CHOICES} />
+}
+
 /** How the semantic and the keyword ranking become one. */
-export function FusionField({ fusion, otherwise, onChoose }: FusionFieldProps) {
+export function FusionField(props: {
+  readonly fusion: string | null
+  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
+  readonly otherwise?: string
+  readonly onChoose: (fusion: Fusion | null) => void
+}) {
+  const { fusion, otherwise, onChoose } = props
   return (
     <SelectField
       label="Combine rankings by"

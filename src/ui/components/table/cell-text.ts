@@ -12,7 +12,7 @@ export function isNothing(cell: Cell): cell is null | undefined {
   return cell === null || cell === undefined
 }
 
-/** A list of a million is not written out to show its beginning: each part takes at least one character. */
+/** Does not write out a list of a million to show its start: each part takes at least one character. */
 function jsonText(value: object | null, charsMax: number): string {
   if (charsMax === Number.POSITIVE_INFINITY || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return JSON.stringify(value.slice(0, charsMax))

@@ -212,13 +212,13 @@ function rowOf(part: Element): number {
 /** A text of 50 MB would stop the browser. */
 const CHARS_MAX = 100_000
 
-interface WholeCellProps extends Column {
-  readonly cell: Cell
-  readonly onClose: () => void
-}
-
 /** All of one cell. */
-function WholeCell({ name, type, cell, onClose }: WholeCellProps) {
+function WholeCell({
+  name,
+  type,
+  cell,
+  onClose,
+}: Column & { readonly cell: Cell; readonly onClose: () => void }) {
   const text =
     typeof cell === 'object' && cell !== null ? JSON.stringify(cell, null, 2) : cellText(cell)
   return (

@@ -18,7 +18,7 @@ const BEYOND_PX = 300
 
 export interface Range {
   readonly first: number
-  /** The one behind the last. */
+  /** Exclusive. */
   readonly end: number
 }
 
@@ -79,7 +79,7 @@ export interface Place {
   readonly column: number
 }
 
-/** A rectangle of cells: from where it began to where keys act. */
+/** A rectangle of cells, from where it was started to where keys act. */
 export interface Selection {
   readonly from: Place
   readonly at: Place
@@ -121,19 +121,18 @@ export function movedTo(before: Selection, to: Place, size: Size, isExtended: bo
   return { from: isExtended ? before.from : at, at }
 }
 
-export interface Pressed {
-  readonly key: string
-  /** Ctrl, or Command. */
-  readonly hasMod: boolean
-  readonly hasShift: boolean
-}
-
 /** @returns undefined: the key is not for the cells */
 export function pressedIn(
   selection: Selection,
-  { key, hasMod, hasShift }: Pressed,
+  props: {
+    readonly key: string
+    /** Ctrl, or Command. */
+    readonly hasMod: boolean
+    readonly hasShift: boolean
+  },
   size: Size & { readonly pageRows: number },
 ): Selection | undefined {
+  const { key, hasMod, hasShift } = props
   const { row, column } = selection.at
   const [lastRow, lastColumn] = [size.rowCount - 1, size.columnCount - 1]
   if (hasMod && key === 'a') {

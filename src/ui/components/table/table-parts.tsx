@@ -93,14 +93,14 @@ interface Shared {
   readonly seen: Range
 }
 
-interface TableBodyProps extends Shared {
-  readonly rows: Rows
-  readonly shown: Range
-  readonly chosen: Rectangle
-  readonly at: Place
-}
-
-export function TableBody(props: TableBodyProps) {
+export function TableBody(
+  props: Shared & {
+    readonly rows: Rows
+    readonly shown: Range
+    readonly chosen: Rectangle
+    readonly at: Place
+  },
+) {
   const { rows, shown, chosen, at, columns, edges, seen } = props
   const width = (edges.at(-1) ?? 0) + NUMBERS_PX
   return (
@@ -188,15 +188,14 @@ const SAID_CHARS_MAX = 160
 /** A sum over more would make each step of the keys slow. */
 const SUMMED_CELLS_MAX = 200_000
 
-interface TableFootProps {
+/** The selected cells, and what to do with them. */
+export function TableFoot(props: {
   readonly columns: readonly Column[]
   readonly rows: Rows
   readonly chosen: Rectangle
   readonly onOpen: () => void
-}
-
-/** The selected cells, and what to do with them. */
-export function TableFoot({ columns, rows, chosen, onOpen }: TableFootProps) {
+}) {
+  const { columns, rows, chosen, onOpen } = props
   const { top, left, right } = chosen
   const isOne = cellCount(chosen) === 1
   const { name = '', type = '' } = columns[left] ?? {}

@@ -1,4 +1,4 @@
-/** The ways into a knowledge base, and the jobs by which it is filled. */
+/** The ways to fill a knowledge base, and the jobs that fill it. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
@@ -75,13 +75,14 @@ async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSi
   return { items: found.slice(0, SHOWN_MAX) }
 }
 
-interface InsertJobsProps extends KnowledgeBaseName {
-  /** The id of one that has just begun; 0: none. */
-  readonly newest: number
-}
-
 /** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
-function InsertJobs({ project, name, newest }: InsertJobsProps) {
+function InsertJobs(
+  props: KnowledgeBaseName & {
+    /** Id of a job that has just started; 0: none. */
+    readonly newest: number
+  },
+) {
+  const { project, name, newest } = props
   const { data, failure, reload } = useResource(
     (signal) => lastInserts({ project, name }, signal),
     [project, name],

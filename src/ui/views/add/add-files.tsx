@@ -18,7 +18,7 @@ import {
   uploads,
 } from '../../uploads/uploads.ts'
 
-/** Of more files than these the rest is counted. */
+/** Above this, the rest is only counted. */
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
@@ -58,7 +58,7 @@ function mayTakeStored(upload: Upload): boolean {
   return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
 }
 
-/** What is wrong with the file itself, its name, its kind or its size. */
+/** Statuses for a problem with the file itself: its name, type or size. */
 const REFUSED: readonly number[] = [400, 413, 415, 422]
 
 /** Whether it may go better the next time: not where the file itself is what is wrong. */
@@ -97,13 +97,9 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
 
 const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
 
-interface OfAllProps {
-  readonly going: readonly Upload[]
-  readonly failed: readonly Upload[]
-}
-
 /** What can be done with many at once. */
-function OfAll({ going, failed }: OfAllProps) {
+function OfAll(props: { readonly going: readonly Upload[]; readonly failed: readonly Upload[] }) {
+  const { going, failed } = props
   const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
   const actions = [
     ['Replace all', failed.filter(isNameTaken), replaceUpload],
@@ -189,7 +185,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
 }
 
 function wordsOfFailure(upload: Upload, { message }: Error): string {
-  // What a program would send, buttons say here.
+  // The page has buttons for what a program would send.
   if (asksForOcr(upload)) return message.replace(/ Send it again .*/s, '')
   if (!isNameTaken(upload)) return message
   if (!mayTakeStored(upload)) {

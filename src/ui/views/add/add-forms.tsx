@@ -76,7 +76,7 @@ export function AddText(props: WayInProps) {
   )
 }
 
-/** Web pages: their addresses, and how far their links are followed. */
+/** Web pages: their addresses, and how far to follow links. */
 export function AddPages(props: WayInProps) {
   const addresses = useDraft(props, 'addresses')
   const limit = useDraft(props, 'limit')
@@ -183,7 +183,7 @@ export function AddRows(props: WayInProps) {
   )
 }
 
-/** Of a million rows as quickly as of ten: the statement ends with the first. @throws SqlError, ApiError */
+/** As fast for a million rows as for ten: the statement ends with the first rows. @throws SqlError, ApiError */
 async function firstRows(sql: string, project: string): Promise<Rows> {
   const enough = new AbortController()
   let columns: readonly string[] = []
@@ -218,13 +218,12 @@ const NOT_A_SELECT = new ApiError({
   message: 'Only the rows of a SELECT can be added. It has not been run',
 })
 
-interface ColumnsProps {
+function Columns(props: {
   readonly knowledgeBase:
     | { readonly id_column: string; readonly content_columns: readonly string[] }
     | undefined
-}
-
-function Columns({ knowledgeBase }: ColumnsProps) {
+}) {
+  const { knowledgeBase } = props
   if (knowledgeBase === undefined) return <>&nbsp;</>
   const { id_column: id, content_columns: content } = knowledgeBase
   return (
@@ -289,7 +288,7 @@ interface Draft {
   readonly clear: (sent: string) => void
 }
 
-/** What is typed into a form of a knowledge base: it stays when another way in or another view is opened, and after a reload. */
+/** Form input per knowledge base: it survives opening another view and reloading the page. */
 function useDraft({ project, name }: KnowledgeBaseName, field: string): Draft {
   const key = `eider.draft ${JSON.stringify([project, name, field])}`
   const [text, setText] = useState(() => kept(key))

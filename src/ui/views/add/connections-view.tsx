@@ -68,12 +68,8 @@ export function ConnectionsView() {
   )
 }
 
-interface ConnectionProps {
-  readonly of: NamedDatabase
-  readonly onRemoved: () => void
-}
-
-function Connection({ of: database, onRemoved }: ConnectionProps) {
+function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () => void }) {
+  const { of: database, onRemoved } = props
   const { name, engine, connection_data: given = {} } = database
   const [isOpen, setIsOpen] = useState(false)
   const at = path`/api/databases/${name}`
@@ -111,13 +107,8 @@ function Connection({ of: database, onRemoved }: ConnectionProps) {
   )
 }
 
-interface TestProps {
-  readonly address: string
-  readonly json?: unknown
-}
-
 /** Connects once, and shows what the database says. */
-function Test({ address, json }: TestProps) {
+function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
   const { act, failure, isBusy } = useAction()
   const [outcome, setOutcome] = useState<string>()
   const test = async () => {
@@ -191,13 +182,12 @@ function Tables({ of: database }: { readonly of: string }) {
 }
 
 const NEW = ''
-interface SyncTableProps {
+function SyncTable(props: {
   readonly database: string
   readonly table: string
   readonly onClose: () => void
-}
-
-function SyncTable({ database, table, onClose }: SyncTableProps) {
+}) {
+  const { database, table, onClose } = props
   const { route } = useLocation()
   const [into, setInto] = useState(NEW)
   const { typed, bind } = useFields({ name: table, id: 'id', text: '' })
@@ -291,12 +281,8 @@ const LABELS = {
   },
 } as const
 
-interface NewConnectionProps {
-  readonly onAdded: () => void
-  readonly onClose: () => void
-}
-
-function NewConnection({ onAdded, onClose }: NewConnectionProps) {
+function NewConnection(props: { readonly onAdded: () => void; readonly onClose: () => void }) {
+  const { onAdded, onClose } = props
   const [engine, setEngine] = useState('postgres')
   const { typed, bind } = useFields({
     ...{ name: '', host: '', port: '', database: '', user: '', password: '', db_file: '' },

@@ -180,7 +180,7 @@ const EMPTY_DRAFT = {
   ...{ provider: '', model: '', apiKey: '', baseUrl: '', chunkSize: '', chunkOverlap: '' },
 }
 
-/** What is typed for a new knowledge base. */
+/** Form input for a new knowledge base. */
 type Draft = Readonly<typeof EMPTY_DRAFT>
 
 /** Empty fields are not sent: the server's defaults apply. */

@@ -55,13 +55,12 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   )
 }
 
-interface SourceEntryProps {
+function SourceEntry(props: {
   readonly source: Source
   readonly onBegun: (job: Job) => void
   readonly onRemoved: () => void
-}
-
-function SourceEntry({ source, onBegun, onRemoved }: SourceEntryProps) {
+}) {
+  const { source, onBegun, onRemoved } = props
   const { act, failure: refusal } = useAction()
   const run = async () => {
     await act(async () => {
@@ -150,7 +149,7 @@ export const SCHEDULES = [
   ['every week', 'Every week'],
 ] as const
 
-/** A new source: what it is, where it is, and when it is read. */
+/** A new source: its type, its location, and when to read it. */
 function NewSource({ project, name, onBegun }: WayInProps) {
   const [kind, setKind] = useState<SourceDefinition['kind']>('site')
   const [title, setTitle] = useState('')

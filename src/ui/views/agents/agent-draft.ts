@@ -1,4 +1,4 @@
-/** What is typed for an agent, what it means for the server, and what is kept of it over a reload. */
+/** Form input for an agent, how it maps to the API, and what survives a reload. */
 import type { Agent } from '../../api/records.ts'
 
 /** The secret of a model as the API shows it; sent back, it means the stored one. */
@@ -51,7 +51,7 @@ export function keyedProviderOf(agent: Agent | undefined): string | undefined {
   return model?.api_key ? model.provider : undefined
 }
 
-/** What the form holds once `sent` was saved: what was typed meanwhile, and else what the server has now. */
+/** The form's content after `sent` was saved: what was typed meanwhile, else what the server has now. */
 export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
   const before = new Map<string, unknown>(Object.entries(sent))
   const typed = Object.entries(latest).filter(([key, value]) => {
@@ -69,7 +69,7 @@ export function definitionOf(draft: AgentDraft, before?: Agent) {
     prompt_template: draft.promptTemplate,
     params: {
       ...before?.params,
-      // What is empty has to be sent: what is left out stays as it is stored.
+      // Empty values must be sent: missing ones stay as they are stored.
       mode: draft.mode === '' ? 'text' : draft.mode,
       timeout: limitOf(draft.timeoutSeconds),
       max_steps: limitOf(draft.maxSteps),
@@ -102,7 +102,7 @@ export function isSameDraft(one: AgentDraft, other: AgentDraft): boolean {
 
 interface KeptDraft {
   readonly draft: AgentDraft
-  /** The agent that it was begun with. */
+  /** The agent it started from. */
   readonly base?: Agent
 }
 

@@ -1,4 +1,4 @@
-/** What an agent is made of, as fields: for a new one and for one that is changed. */
+/** The fields of an agent, for creating and changing one. */
 import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
@@ -9,20 +9,19 @@ import { counted, shownProject } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
-interface AgentFormProps {
-  readonly draft: AgentDraft
-  readonly onChange: (draft: AgentDraft) => void
-  readonly isNameFixed?: boolean
-  /** Whose key is stored. */
-  readonly keyedProvider?: string | undefined
-}
-
 const MODES = [
   ['', 'In words'],
   ['sql', 'In words, with the rows of its last statement'],
 ] as const
 
-export function AgentForm({ draft, onChange, isNameFixed = false, keyedProvider }: AgentFormProps) {
+export function AgentForm(props: {
+  readonly draft: AgentDraft
+  readonly onChange: (draft: AgentDraft) => void
+  readonly isNameFixed?: boolean
+  /** Whose key is stored. */
+  readonly keyedProvider?: string | undefined
+}) {
+  const { draft, onChange, isNameFixed = false, keyedProvider } = props
   const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
   const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
     value: draft[key],
@@ -91,15 +90,14 @@ const PROVIDERS = [
   ['lmstudio', 'LM Studio'],
 ] as const
 
-interface ModelFieldsProps {
+/** Which model an agent has, and how it is reached. */
+function ModelFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
   /** Whose key is stored. */
   readonly keyedProvider: string | undefined
-}
-
-/** Which model an agent has, and how it is reached. */
-function ModelFields({ draft, onChange, keyedProvider }: ModelFieldsProps) {
+}) {
+  const { draft, onChange, keyedProvider } = props
   const { provider, modelName, apiKey, baseUrl } = draft
   const isListed = PROVIDERS.some(([value]) => value === provider)
   const keyHint =
@@ -153,13 +151,12 @@ function ModelFields({ draft, onChange, keyedProvider }: ModelFieldsProps) {
   )
 }
 
-interface DataFieldsProps {
+/** What an agent may read, picked from what there is: knowledge bases, tables, views, files, or all of a project. */
+function DataFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
-}
-
-/** What an agent may read, picked from what there is: knowledge bases, tables, views, files, or all of a project. */
-function DataFields({ draft, onChange }: DataFieldsProps) {
+}) {
+  const { draft, onChange } = props
   const [typed, setTyped] = useState('')
   const tables = useResource(readTables, ['tables for agents'])
   const knowledgeBases = (projects.value ?? []).flatMap(({ name, knowledgeBases: own }) => {
@@ -256,21 +253,20 @@ ORDER BY ALL LIMIT 20000`
 export interface Choice {
   readonly schema: string
   readonly name: string
-  /** `view`, `file`; empty where it says nothing. */
+  /** `view` or `file`; empty if the agent does not say. */
   readonly kind: string
 }
 
-interface PickGroupProps {
+const SHOWN_MAX = 200
+
+export function PickGroup(props: {
   readonly label: string
   readonly choices: readonly Choice[]
   readonly typed: string
   readonly picked: readonly string[]
   readonly onPick: (names: readonly string[]) => void
-}
-
-const SHOWN_MAX = 200
-
-export function PickGroup({ label, choices, typed, picked, onPick }: PickGroupProps) {
+}) {
+  const { label, choices, typed, picked, onPick } = props
   const found = choices.filter(({ schema, name }) => {
     return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
   })

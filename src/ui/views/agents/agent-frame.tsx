@@ -11,11 +11,11 @@ import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 
-interface AgentFrameProps extends AgentName {
-  readonly children: ComponentChildren
-}
-
-export function AgentFrame({ project, name, children }: AgentFrameProps) {
+export function AgentFrame({
+  project,
+  name,
+  children,
+}: AgentName & { readonly children: ComponentChildren }) {
   const { path, route } = useLocation()
   const agent = knownOf('agents', { project, name })
   const isMissing = useIsMissing('agents', { project, name })

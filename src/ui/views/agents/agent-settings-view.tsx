@@ -131,12 +131,12 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   )
 }
 
-/** What is typed, and the agent that it was begun with. */
+/** The form's input, and the agent it started from. */
 function useAgentDraft(at: string, agent: Agent) {
-  /** It stays while the agent is read again: what is typed is not lost by that. */
+  /** Kept when the agent is read again, so that no input is lost. */
   const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
   const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
-  /** For what began before it was typed: saving takes a while. */
+  /** For work that started before the typing: saving takes a while. */
   const latest = useRef(draft)
   const show = (next: AgentDraft, from: Agent) => {
     latest.current = next

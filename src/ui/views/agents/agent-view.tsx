@@ -53,7 +53,7 @@ const LOOK_AGAIN_MS = 2000
 const LOOK_SOON_MS = 500
 const JOBS_MAX = 20
 
-/** What is still being sent and read of what the agent searches. */
+/** What is still being sent and read of the agent's knowledge bases. */
 function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)

@@ -1,4 +1,4 @@
-/** What one question left behind: calls of the model and of tools on one time axis, and what each read and wrote. */
+/** The record of one question: model and tool calls on one time axis, with what each read and wrote. */
 
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
@@ -114,13 +114,11 @@ function Summary({ trace }: { readonly trace: Trace }) {
   )
 }
 
-function Detail({
-  call: { step, turn },
-  project,
-}: {
-  readonly call: Call
-  readonly project: string
-}) {
+function Detail(props: { readonly call: Call; readonly project: string }) {
+  const {
+    call: { step, turn },
+    project,
+  } = props
   if (step !== undefined) {
     return (
       <div class="stack">
@@ -152,7 +150,7 @@ export interface Call {
   readonly step?: Trace['steps'][number]
 }
 
-/** In the order in which they began. */
+/** In starting order. */
 export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): readonly Call[] {
   const models = turns.map((turn, index): Call => {
     const { start_ms: startMs, took_ms: tookMs } = turn
@@ -256,7 +254,7 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
   )
 }
 
-/** Of a model the time until its first piece is paler. */
+/** The part before a model's first token is paler. */
 function Bar({ call: { startMs, tookMs, turn }, wholeMs }: Pick<RowProps, 'call' | 'wholeMs'>) {
   const part = (ms: number) => `${(ms / wholeMs) * 100}%`
   const waitedMs = Math.min(tookMs, turn?.first_piece_ms ?? 0)

@@ -86,14 +86,13 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
   )
 }
 
-interface AgentSelectProps {
+/** Another choice is another address. */
+function AgentSelect(props: {
   readonly project: string | undefined
   readonly name: string | undefined
   readonly query: URLSearchParams
-}
-
-/** Another choice is another address. */
-function AgentSelect({ project, name, query }: AgentSelectProps) {
+}) {
+  const { project, name, query } = props
   const { route } = useLocation()
   const known = (projects.value ?? []).flatMap((one) => {
     return one.agents.map((agent) => [one.name, agent.name] as const)
@@ -117,16 +116,15 @@ function AgentSelect({ project, name, query }: AgentSelectProps) {
 
 type Filters = Readonly<Record<string, string>>
 
-interface TraceListProps {
+const PAGE = '100'
+
+export function TraceList(props: {
   readonly filters: Filters
   readonly hasAgentColumn: boolean
   /** Rises when there may be new ones. */
   readonly version: number
-}
-
-const PAGE = '100'
-
-export function TraceList({ filters, hasAgentColumn, version }: TraceListProps) {
+}) {
+  const { filters, hasAgentColumn, version } = props
   const key = JSON.stringify([filters, version])
   const [after, setAfter] = useState<{ key: string; pages: readonly Page[] }>()
   const first = useResource(
@@ -213,15 +211,14 @@ export function ratingOf(feedback: Page['items'][number]['feedback']): string {
 
 const POLL_MS = 2000
 
-interface LiveRunsProps {
+export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
   /** Called when one of them is over. */
   readonly onEnd: () => void
   /** Shown when none is being answered. */
   readonly children?: ComponentChildren
-}
-
-export function LiveRuns({ isShown, onEnd, children }: LiveRunsProps) {
+}) {
+  const { isShown, onEnd, children } = props
   const runs = useResource((signal) => listRuns(signal), [])
   usePolling(runs.reload, POLL_MS)
   const mine = (runs.data ?? []).filter(isShown)

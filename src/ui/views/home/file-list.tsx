@@ -34,14 +34,10 @@ export function FileList() {
   )
 }
 
-interface FileEntryProps {
-  readonly file: UploadedFile
-  readonly onDeleted: () => void
-}
-
-function FileEntry({ file, onDeleted }: FileEntryProps) {
+function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
+  const { file, onDeleted } = props
   const { name, format, size_bytes: bytes, row_count: rows } = file
-  // A table that a statement made has no bytes of its own.
+  // A table created by a statement has no bytes of its own.
   const isSent = bytes > 0
   const remove = async () => {
     await deleteFile(name)

@@ -1,13 +1,19 @@
 /** Home: the ways to add something, what is running, what failed, what is new, and the projects with what is in them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { createProject, type ProjectContents, projects, refreshCatalog } from '../../api/catalog.ts'
+import {
+  catalogFailure,
+  createProject,
+  type ProjectContents,
+  projects,
+  refreshCatalog,
+} from '../../api/catalog.ts'
 import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
 import type { Job, ServerStatus } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Loading } from '../../components/failure.tsx'
+import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
@@ -30,9 +36,8 @@ const ASK_AGAIN_MS = 15_000
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
-  usePolling(() => {
-    refreshCatalog().catch(() => {})
-  }, ASK_AGAIN_MS)
+  const read = () => void refreshCatalog().catch(() => {})
+  usePolling(read, ASK_AGAIN_MS)
   return (
     <>
       <PageHeader title="Home">
@@ -44,7 +49,12 @@ export function HomeView() {
       <RunningJobs />
       <Failed />
       <LastJobs />
-      {all === undefined && <Loading what="projects" />}
+      {all === undefined &&
+        (catalogFailure.value ? (
+          <Failure error={catalogFailure.value} onRetry={read} />
+        ) : (
+          <Loading what="projects" />
+        ))}
       {all && <Projects all={all} />}
       <FileList />
       {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
@@ -91,7 +101,7 @@ function AddData() {
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   const { data: usage, reload } = useResource(usageByName, [])
   usePolling(reload, ASK_AGAIN_MS)
-  // What was made or filled meanwhile is counted at once.
+  // Counts again as soon as something was created or filled.
   const counted = useRef(all)
   useEffect(() => {
     if (counted.current !== all) reload()
@@ -109,7 +119,7 @@ function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
 function Make({ onNewProject }: { readonly onNewProject: () => void }) {
   return (
     <>
-      <a class="button primary" href={addressOf.newKnowledgeBase()}>
+      <a class="button" href={addressOf.newKnowledgeBase()}>
         <Icon name="plus" />
         New knowledge base
       </a>
@@ -148,7 +158,7 @@ const LAST_JOBS_AGAIN_MS = 15_000
 /** What failed longer ago is in the list of all jobs. */
 const FAILED_MS_MAX = 7 * 86_400_000
 
-/** What was stored last, of all projects. A sync that changed nothing is shown only with its source. */
+/** The latest jobs of all projects. A sync that changed nothing is shown only with its source. */
 function LastJobs() {
   const { data, reload } = useResource((signal) => {
     return listJobs({ state: 'done', limit: READ_MAX }, signal)
@@ -238,7 +248,7 @@ function JobEntry({ job }: { readonly job: Job }) {
 const RUNNING_SHOWN_MAX = 5
 const RUNNING_JOBS_AGAIN_MS = 5000
 
-/** What is running and waiting now, of all projects. How it ended is shown below it then. */
+/** Running and waiting jobs of all projects. Their outcome is shown below. */
 function RunningJobs() {
   const { data, reload } = useResource(async (signal) => {
     const states = ['running', 'queued'] as const

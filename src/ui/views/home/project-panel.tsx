@@ -12,12 +12,11 @@ import { ConfirmButton } from '../../components/dialog.tsx'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
-interface ProjectPanelProps {
+export function ProjectPanel(props: {
   readonly project: ProjectContents
   readonly usage: UsageByName | undefined
-}
-
-export function ProjectPanel({ project, usage }: ProjectPanelProps) {
+}) {
+  const { project, usage } = props
   const { name, knowledgeBases, agents, views, schedules } = project
   return (
     <section class="panel stack" aria-label={`Project ${shownProject(name)}`}>
@@ -94,16 +93,15 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
   )
 }
 
-/** Of more the first are named. */
+/** Only the first few are named. */
 const NAMED_MAX = 3
 
-interface AgentEntryProps {
-  readonly project: string
-  readonly agent: Agent
-}
-
 /** An agent by its name, with what it reads. */
-function AgentEntry({ project, agent: { name, data } }: AgentEntryProps) {
+function AgentEntry(props: { readonly project: string; readonly agent: Agent }) {
+  const {
+    project,
+    agent: { name, data },
+  } = props
   return (
     <li>
       <Icon name="agent" />
@@ -159,15 +157,14 @@ function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T
   )
 }
 
-interface KnowledgeBaseEntryProps {
+/** A knowledge base: how much is in it, how it is searched, and the ways to it. */
+function KnowledgeBaseEntry(props: {
   readonly project: string
   readonly knowledgeBase: KnowledgeBase
   /** Undefined: not known yet. */
   readonly usage: Usage | undefined
-}
-
-/** A knowledge base: how much is in it, how it is searched, and the ways to it. */
-function KnowledgeBaseEntry({ project, knowledgeBase, usage }: KnowledgeBaseEntryProps) {
+}) {
+  const { project, knowledgeBase, usage } = props
   const {
     name,
     updated_at: changed,

@@ -27,7 +27,7 @@ interface KnowledgeBaseFrameProps {
   readonly name: string
   /** Buttons beside the name. */
   readonly actions?: ComponentChildren
-  /** What of it is shown, where that is none of its tabs. */
+  /** The part shown, if it is none of the tabs. */
   readonly part?: string
   readonly children: ComponentChildren
 }
@@ -93,7 +93,7 @@ function Missing({ project, name }: KnowledgeBaseName) {
 
 const ASK_AGAIN_MS = 4000
 
-/** What there is in a knowledge base, and what goes on in it: one line below its name, in all of its views. */
+/** Contents and activity of a knowledge base: one line below its name in all its views. */
 function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   const { data, reload } = useResource(
     (signal) => readFacts(project, name, signal),
@@ -116,7 +116,7 @@ function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
     }
     isFirst.current = false
   }, [changes, isWorking])
-  // A line that is there from the beginning: what is below it does not jump.
+  // An empty line from the start keeps the content below from jumping.
   if (data === undefined) return <span>&nbsp;</span>
   const { contents, kb, index } = data
   const { reembedding } = kb.params

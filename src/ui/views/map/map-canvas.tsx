@@ -38,7 +38,7 @@ interface MapCanvasProps {
   readonly onOpen: (point: number) => void
 }
 
-/** How far beside a point the pointer may be, and the middle of the map where keys move it. */
+/** How far from a point the pointer may be, and from the centre of the map when keys move it. */
 const REACH_PIXELS = 12
 const KEY_REACH_PIXELS = 60
 
@@ -99,7 +99,7 @@ export function MapCanvas(props: MapCanvasProps) {
     if (own === undefined) return
     if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
     if (event.key === 'Escape') setHovered(null)
-    // What is in the middle then is read, so that keys reach every point.
+    // Announces the point in the centre, so that keys reach every point.
     if (keyPressed(event, own)) {
       setHovered(pointAt(own.view.width / 2, own.view.height / 2, KEY_REACH_PIXELS))
     }
@@ -168,15 +168,14 @@ function watched(element: HTMLElement, painter: MapPainter): () => void {
   }
 }
 
-interface MapZoomProps {
-  readonly painter: RefObject<MapPainter | undefined>
-  readonly onSelect: (view: Viewport) => void
-}
-
 const FACTOR = 1.5
 
 /** The buttons of a map: nearer, farther, all of it, and its visible part as a selection. */
-function MapZoom({ painter, onSelect }: MapZoomProps) {
+function MapZoom(props: {
+  readonly painter: RefObject<MapPainter | undefined>
+  readonly onSelect: (view: Viewport) => void
+}) {
+  const { painter, onSelect } = props
   const look = (next: (view: Viewport) => Viewport) => {
     painter.current?.look(next(painter.current.view))
   }
@@ -206,7 +205,7 @@ function MapZoom({ painter, onSelect }: MapZoomProps) {
 interface MapTipProps {
   readonly address: MapAddress
   readonly point: number
-  /** Of what colours the points. */
+  /** The value that colours the point. */
   readonly value: string
   readonly view: Viewport
   /** Where the point is seen. */
@@ -217,7 +216,7 @@ const TEXT_CHARS = 280
 /** A pointer that crosses points does not read them. */
 const REST_MS = 80
 
-/** What the point says that is pointed at: its document, and how its text begins. */
+/** Tooltip of a point: its document and the start of its text. */
 function MapTip({ address, point, value, view, at }: MapTipProps) {
   const { data, failure } = useResource(
     async (signal) => {

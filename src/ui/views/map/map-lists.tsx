@@ -16,15 +16,15 @@ import {
   placeOfRegion,
 } from './point-colours.ts'
 
-interface MapColouringProps extends KnowledgeBaseName {
-  /** Empty: none. */
-  readonly column: string
-  readonly searched: string
-  /** The part of the state that is in the address. */
-  readonly onColour: (by: Readonly<Record<string, string>>) => void
-}
-
-export function MapColouring(props: MapColouringProps) {
+export function MapColouring(
+  props: KnowledgeBaseName & {
+    /** Empty: none. */
+    readonly column: string
+    readonly searched: string
+    /** The part of the state that is in the address. */
+    readonly onColour: (by: Readonly<Record<string, string>>) => void
+  },
+) {
   const { project, name, column, searched, onColour } = props
   const [text, setText] = useState(searched)
   // Back and Forward change it too.
@@ -80,15 +80,14 @@ export function MapColouring(props: MapColouringProps) {
   )
 }
 
-interface MapLegendProps {
+/** Legend of the colours: each entry selects its points. */
+export function MapLegend(props: {
   readonly legend: readonly LegendEntry[]
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
-}
-
-/** What the colours of the points mean: each entry selects the points that have it. */
-export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
+}) {
+  const { legend, selected, onSelect } = props
   return (
     <section class="panel stack" aria-label="Colours of the points">
       <h2>Colours</h2>
@@ -117,11 +116,10 @@ export function MapLegend({ legend, selected, onSelect }: MapLegendProps) {
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  /** Of the map. */
   readonly version: string
   /** Regions colour the points. */
   readonly isLegend: boolean
-  /** What is selected, as the address says it. */
+  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }
@@ -136,12 +134,12 @@ export function MapRegionsList(props: MapRegionsListProps) {
   )
 }
 
-interface PartsProps extends MapRegionsListProps {
-  /** Index of the region; null: of the map. */
-  readonly of: number | null
-}
-
-function Parts(props: PartsProps) {
+function Parts(
+  props: MapRegionsListProps & {
+    /** Index of the region; null: of the map. */
+    readonly of: number | null
+  },
+) {
   const { of, regions, version, isLegend, selected, onSelect } = props
   const parts = regions
     .map((region, index) => ({ region, index }))
@@ -185,7 +183,7 @@ function MapSwatch({ place }: { readonly place: number }) {
   return <span class="map-swatch" style={{ background: colourOf(place) }} />
 }
 
-/** @param place in the palette; between two of a gradient, what lies between them */
+/** @param place in the palette; a fraction lies between two colours of a gradient */
 function colourOf(place: number): string {
   if (place === FAINT) return 'var(--line)'
   if (place === OTHERS) return 'var(--edge)'

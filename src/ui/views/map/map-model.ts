@@ -49,7 +49,7 @@ export function moved(view: Viewport, dx: number, dy: number): Viewport {
   return { ...view, x: within(view.x - dx / view.scale), y: within(view.y - dy / view.scale) }
 }
 
-/** What is at `atX`, `atY` stays there. */
+/** Keeps the point at `atX`, `atY` in place. */
 export function zoomed(view: Viewport, factor: number, atX: number, atY: number): Viewport {
   const least = wholeMap(view.width, view.height).scale
   const scale = Math.min(least * ZOOM_MAX, Math.max(least * 0.8, view.scale * factor))
@@ -91,7 +91,7 @@ export class PointIndex {
   readonly #points: MapPoints
   /** The points, square by square. */
   readonly #sorted: Uint32Array
-  /** Where each square begins in them. */
+  /** Start of each square in them. */
   readonly #starts: Uint32Array
 
   constructor(points: MapPoints) {
@@ -161,7 +161,7 @@ const WORDS = 3
 const LINE_PIXELS = 20
 const GAP_PIXELS = 10
 const EDGE_PIXELS = 4
-/** Above the middle of its points, which it would hide where they are few. */
+/** Above the centre of its points, which it would otherwise hide. */
 const ABOVE_PIXELS = 14
 /** From this zoom on, labels of the next level are shown. */
 const LEVEL_ZOOMS = [1, 2.2, 5]
@@ -231,12 +231,12 @@ export function selectionIn(query: Readonly<Record<string, string>>): Selection 
   return found.length === 0 ? undefined : Object.fromEntries(found)
 }
 
-/** Whether it was made on another version of the map, which has other points in that place. */
+/** Whether it belongs to another version of the map, which has other points there. */
 export function isOutdated(selection: Selection | undefined, version: string): boolean {
   return selection?.version !== undefined && selection.version !== version
 }
 
-/** What is visible, as a selection. */
+/** The visible area as a selection. */
 export function visibleBox(view: Viewport, version: string): Selection {
   const within = (value: number) => Math.round(Math.min(MAP_SIDE, Math.max(0, value)))
   const corners = [toMap(view, 0, 0), toMap(view, view.width, view.height)]
@@ -282,7 +282,7 @@ function isWithin(regions: readonly MapRegion[], region: number, meant: number):
   return false
 }
 
-/** Values that have a colour of their own. */
+/** Number of values with their own colour. */
 export const SERIES = 8
 
 function meantBy(

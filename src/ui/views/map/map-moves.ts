@@ -4,19 +4,20 @@ import type { MapPainter } from './map-painter.ts'
 
 type Place = readonly [number, number]
 
-interface PointerMoves {
-  readonly view: () => Viewport
-  readonly onView: (view: Viewport) => void
-  /** null: nothing is pointed at. */
-  readonly onHover: (place: Place | null) => void
-  readonly onClick: (x: number, y: number, isFinger: boolean) => void
-}
-
 /** A pointer that moved less than this did not drag. */
 const CLICK_PIXELS = 5
 
 /** @returns what ends it */
-export function followPointer(element: HTMLElement, moves: PointerMoves): () => void {
+export function followPointer(
+  element: HTMLElement,
+  moves: {
+    readonly view: () => Viewport
+    readonly onView: (view: Viewport) => void
+    /** null: nothing is pointed at. */
+    readonly onHover: (place: Place | null) => void
+    readonly onClick: (x: number, y: number, isFinger: boolean) => void
+  },
+): () => void {
   const down = new Map<number, Place>()
   let dragged = 0
   const placeOf = ({ offsetX, offsetY }: PointerEvent): Place => [offsetX, offsetY]

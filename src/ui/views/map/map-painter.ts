@@ -33,11 +33,11 @@ export class MapPainter {
   #frame = 0
   #image: ImageData | null = null
   #colours: Colours | null = null
-  /** What the points were drawn of. */
+  /** What the points were last drawn from. */
   #drawn: readonly unknown[] = []
   readonly #onLook: (view: Viewport) => void
 
-  /** @param onLook told of another view, but not of a window of another size */
+  /** @param onLook called for a changed view, but not for a resized window */
   constructor(
     below: HTMLCanvasElement,
     above: HTMLCanvasElement,
@@ -215,7 +215,7 @@ interface PointStyle {
 
 /** How large a point is, in pixels of the window. */
 function radiusOf(count: number, view: Viewport): number {
-  // Of very many, single pixels: larger ones would be one plane without any structure.
+  // Very many points become single pixels: larger ones would merge into one area.
   const size = Math.min(4, Math.max(0.7, 110 / Math.sqrt(Math.max(1, count))))
   return Math.min(7, size * zoomOf(view) ** 0.4)
 }
@@ -228,7 +228,7 @@ function drawPoints(
   style: PointStyle & { readonly radius: number },
 ): void {
   pixels.fill(0)
-  // What is faint lies below, and what has a colour of its own above.
+  // Faint points below, coloured ones above.
   for (const layer of LAYERS) {
     // Few chosen ones are seen among many.
     const isLarger = layer !== 'faint' && style.chosen !== null
@@ -280,7 +280,7 @@ function drawSome(
 /** Beyond whole pixels: with more a small disc is a square, with less a cross. */
 const ROUNDNESS = 0.35
 
-/** Of a disc, row by row: how far it goes to each side. */
+/** Half-width of a disc, row by row. */
 function spansOf(radius: number): Int32Array {
   const reach = Math.floor(radius)
   const squared = (reach + ROUNDNESS) ** 2

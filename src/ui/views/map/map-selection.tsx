@@ -1,4 +1,4 @@
-/** What was selected on the map: how many chunks, of which documents, and what can be done with them. */
+/** The selection on the map: how many chunks of which documents, and what can be done with them. */
 import { useMemo } from 'preact/hooks'
 import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
@@ -8,19 +8,18 @@ import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
-interface MapSelectionProps {
+const SHOWN_MAX = 100
+/** Servers between a browser and this one refuse longer addresses. */
+const ADDRESS_CHARS_MAX = 7000
+
+export function MapSelection(props: {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
   /** The text that colours the map; it is searched for in the selection. */
   readonly searched: string
   readonly onClear: () => void
-}
-
-const SHOWN_MAX = 100
-/** Servers between a browser and this one refuse longer addresses. */
-const ADDRESS_CHARS_MAX = 7000
-
-export function MapSelection({ address, chosen, searched, onClear }: MapSelectionProps) {
+}) {
+  const { address, chosen, searched, onClear } = props
   const { project, name } = address
   const hasTitles = knownOf('knowledgeBases', address)?.metadata_types.title === 'VARCHAR'
   const { data, failure, reload } = useResource(
@@ -87,11 +86,11 @@ export function MapSelection({ address, chosen, searched, onClear }: MapSelectio
 interface ChosenDocument {
   readonly id: string
   readonly title: string | undefined
-  /** Of its chunks, those that are selected. */
+  /** Number of its chunks that are selected. */
   readonly count: number
 }
 
-/** Those with the most chunks first. */
+/** Most chunks first. */
 function documentsOf(
   { ids, titles }: { readonly ids: PointValues; readonly titles: PointValues | null },
   chosen: ReadonlySet<number>,

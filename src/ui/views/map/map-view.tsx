@@ -1,4 +1,4 @@
-/** The chunks of a knowledge base as points: those that mean nearly the same lie beside each other. */
+/** The chunks of a knowledge base as points: chunks of similar meaning lie near each other. */
 import { useRef } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { type MapRecord, readMap } from '../../api/maps.ts'
@@ -63,12 +63,12 @@ const STAGES = {
   labels: 'Naming the regions',
 } as const
 
-interface MapStateProps extends KnowledgeBaseName {
-  readonly data: MapRecord
-  readonly onRetry: () => void
-}
-
-function MapState({ data, project, name, onRetry }: MapStateProps) {
+function MapState({
+  data,
+  project,
+  name,
+  onRetry,
+}: KnowledgeBaseName & { readonly data: MapRecord; readonly onRetry: () => void }) {
   if (data.state === 'empty') {
     return (
       <EmptyState icon="map" title="There is nothing to map yet">
@@ -112,12 +112,12 @@ function MapState({ data, project, name, onRetry }: MapStateProps) {
   return null
 }
 
-/** A former map is shown, and no newer one could be made. */
+/** An older map is shown because the newer one failed. */
 function hasFailed({ map, progress, error }: MapRecord): boolean {
   return map?.current === false && progress === null && error !== null
 }
 
-/** What is to be said of a map that is shown. */
+/** Note on the map that is shown. */
 function noteOf(data: MapRecord): string | null {
   const { map, reembedding, progress } = data
   if (map === null) return null

@@ -36,11 +36,11 @@ export interface LegendEntry {
 }
 
 export interface Coloured {
-  /** Of each point, the place in the palette. */
+  /** Palette index of each point. */
   readonly places: Uint8Array
   /** null: the list of regions says it. */
   readonly legend: readonly LegendEntry[] | null
-  /** What is shown of a point that is pointed at. */
+  /** Text shown for a point under the pointer. */
   readonly shownOf: (point: number) => string
 }
 
@@ -122,7 +122,7 @@ function entry(label: string, place: number, selection: Selection): LegendEntry 
 
 const WITHOUT = entry(WITHOUT_VALUE, FAINT, { only: 'none' })
 
-/** Those that some points have. */
+/** Only those with points. */
 function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
   const counts = new Uint32Array(PALETTE_SIZE)
   for (const place of places) counts[place] = (counts[place] ?? 0) + 1
@@ -175,15 +175,10 @@ function shownNumber(value: number): string {
   return isPlain ? NUMBER.format(value) : value.toExponential(2)
 }
 
-interface ColourSource {
-  readonly column: string | undefined
-  readonly query: string | undefined
-}
-
 interface Colours {
   /** Undefined: regions colour them, or it is still read. */
   readonly data: Coloured | undefined
-  /** What `data` was made of. */
+  /** The values `data` was made from. */
   readonly values: PointValues | undefined
   /** The nearest to a text. */
   readonly best: readonly number[]
@@ -194,8 +189,11 @@ interface Colours {
 const BEST = 10
 const NONE: readonly number[] = []
 
-/** What colours the points, where it is a column or a text: read again when one of them changes. */
-export function useColours(address: MapAddress, { column, query }: ColourSource): Colours {
+/** The colours of the points, from a column or a query: read again when one of them changes. */
+export function useColours(
+  address: MapAddress,
+  { column, query }: { readonly column: string | undefined; readonly query: string | undefined },
+): Colours {
   const { data, failure, reload } = useResource(
     async (signal) => {
       if (query) return readValues(address, { query }, signal)

@@ -110,13 +110,12 @@ function UserList() {
   )
 }
 
-interface UserEntryProps {
+function UserEntry(props: {
   readonly of: User
   readonly onEdit: (user: User) => void
   readonly onRemoved: () => void
-}
-
-function UserEntry({ of: user, onEdit, onRemoved }: UserEntryProps) {
+}) {
+  const { of: user, onEdit, onRemoved } = props
   const { id, name, role, projects } = user
   const beside = (
     <>
@@ -153,14 +152,13 @@ const ROLES = [
   ['admin', 'Admin: everything'],
 ] as const
 
-interface UserDialogProps {
+function UserDialog(props: {
   /** Missing: a new one. */
   readonly user: User | undefined
   readonly onSaved: () => void
   readonly onClose: () => void
-}
-
-function UserDialog({ user, onSaved, onClose }: UserDialogProps) {
+}) {
+  const { user, onSaved, onClose } = props
   const { typed, bind } = useFields({ name: '', password: '' })
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
   const [projects, setProjects] = useState(() => (user ? user.projects : widestChoice()))

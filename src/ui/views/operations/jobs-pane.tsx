@@ -1,23 +1,16 @@
-/** Jobs: what runs as it goes on, what is over, and the scheduled jobs. */
+/** Running jobs with their progress, finished jobs, and scheduled jobs. */
 
 import { useLocation } from 'preact-iso/router'
-import {
-  changeJob,
-  forgetJob,
-  forgetJobs,
-  isJobOver,
-  isUnchangedSync,
-  listJobs,
-} from '../../api/jobs.ts'
+import { forgetJob, forgetJobs, isJobOver, isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
-import { EmptyState, Failure } from '../../components/failure.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
-import { JobProgress, JobState, LeftOut, wordsOf } from '../../components/job-progress.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownCount, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
@@ -25,7 +18,7 @@ import { tellDone } from '../../shell/notices.tsx'
 
 const ASK_AGAIN_MS = 3000
 const PAGE = 50
-/** Those that run are followed row by row, but no more than these: each is a connection. The others are asked for together. */
+/** Running jobs followed row by row: each takes a connection, so the rest is polled together. */
 const WATCHED_MAX = 2
 const STATES = {
   queued: 'Waiting',
@@ -103,18 +96,19 @@ export function JobsPane() {
             )}
             {items
               .filter((job) => !isUnchangedSync(job))
-              .map((job) =>
-                isJobOver(job) ? (
-                  <OverJob key={job.id} job={job} onChange={jobs.reload} />
-                ) : (
-                  <div key={job.id} class="panel">
-                    <JobProgress
-                      {...{ id: job.id, job, onOver: jobs.reload }}
-                      isWatched={isWatched(job, items)}
-                    />
-                  </div>
-                ),
-              )}
+              .map((job) => (
+                <div key={job.id} class="panel">
+                  <JobProgress
+                    {...{ id: job.id, job, onOver: jobs.reload, onChanged: jobs.reload }}
+                    isWatched={isWatched(job, items)}
+                    about={`${shownProject(job.project)} · ${shownAge(job.created_at, Date.now())}`}
+                  >
+                    {isJobOver(job) && may('write') && (
+                      <DeleteJob job={job} onDeleted={jobs.reload} />
+                    )}
+                  </JobProgress>
+                </div>
+              ))}
             <Pages
               {...{ offset, total, count: items.length }}
               onShow={(next) => show({ state, offset: next })}
@@ -171,60 +165,24 @@ function stateOf(text: string | undefined): Job['state'] | undefined {
   return states.find((one) => one === text)
 }
 
-/** A job that is over: what came of it, and what can be done with it. */
-function OverJob({ job, onChange }: { readonly job: Job; readonly onChange: () => void }) {
-  const { act, failure, isBusy } = useAction()
-  const change = async (how: () => Promise<unknown>) => {
-    await act(async () => {
-      await how()
-      onChange()
-    })
+interface DeleteJobProps {
+  readonly job: Job
+  readonly onDeleted: () => void
+}
+
+/** One that is done is not needed any more; another could still continue. */
+function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
+  const { act, isBusy } = useAction()
+  const forget = () => forgetJob(id).then(onDeleted)
+  if (state !== 'done') {
+    return (
+      <ConfirmButton look="small" label="Delete" asks={`Delete ${title}?`} onConfirm={forget}>
+        <p>What it stored stays. It can no longer be continued.</p>
+      </ConfirmButton>
+    )
   }
-  const forget = async () => {
-    await forgetJob(job.id)
-    onChange()
-  }
-  const look = { look: 'small', 'aria-disabled': isBusy }
-  const goOn = (how: 'resume' | 'retry') => () => change(() => changeJob(job.id, how))
-  return (
-    <section class="panel operations-job" aria-label={job.title}>
-      <div class="row">
-        <strong class="grow" dir="auto">
-          {job.title}
-        </strong>
-        <JobState state={job.state} />
-        {/* One that is done is not needed any more; another could still continue. */}
-        {may('write') && job.state === 'done' && (
-          <Button {...look} label="Delete" onClick={() => change(() => forgetJob(job.id))} />
-        )}
-        {may('write') && job.state !== 'done' && (
-          <>
-            <Button {...look} label="Continue" onClick={goOn('resume')} />
-            <Button {...look} label="Start over" onClick={goOn('retry')} />
-            <ConfirmButton
-              {...look}
-              label="Delete"
-              asks={`Delete ${job.title}?`}
-              onConfirm={forget}
-            >
-              <p>What it stored stays. It can no longer be continued.</p>
-            </ConfirmButton>
-          </>
-        )}
-      </div>
-      <p class="small quiet">
-        <bdi>{shownProject(job.project)}</bdi> · {wordsOf(job)} ·{' '}
-        {shownAge(job.created_at, Date.now())}
-      </p>
-      {job.error !== null && (
-        <p class="small pre bad" dir="auto">
-          {job.error}
-        </p>
-      )}
-      <LeftOut job={job} />
-      {failure && <Failure error={failure} />}
-    </section>
-  )
+  const remove = () => act(forget)
+  return <Button look="small" label="Delete" aria-disabled={isBusy} onClick={remove} />
 }
 
 const SCHEDULES_AGAIN_MS = 15_000
@@ -238,7 +196,7 @@ const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN
   ) h ON h.PROJECT = j.PROJECT AND h.NAME = j.NAME
   ORDER BY j.PROJECT, j.NAME`
 
-/** `every` is null for one that runs once, and the last three where none has run yet. */
+/** `every` is null for one that runs once, the last three if it has not run yet. */
 async function loadSchedules(signal: AbortSignal) {
   const { rows } = await runSql({ sql: SCHEDULES, signal })
   const textOf = (cell: unknown) => (cell === null ? null : String(cell))

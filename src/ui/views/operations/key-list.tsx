@@ -126,12 +126,11 @@ const SCOPES = [
   ['admin', 'Admin: all of these and everything else'],
 ] as const
 
-interface NewKeyProps {
+function NewKeyDialog(props: {
   readonly onMade: (key: NewKey) => void
   readonly onClose: () => void
-}
-
-function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
+}) {
+  const { onMade, onClose } = props
   const { typed, bind } = useFields({ name: '', expires: '', perMinute: '' })
   const [scopes, setScopes] = useState<readonly string[]>(['read'])
   const [projects, setProjects] = useState(widestChoice)
@@ -185,15 +184,14 @@ function NewKeyDialog({ onMade, onClose }: NewKeyProps) {
   )
 }
 
-interface RemoveProps {
+export function Remove(props: {
   readonly verb: 'Delete' | 'Revoke'
   readonly name: string
   readonly address: string
   readonly onDone: () => void
   readonly children: ComponentChildren
-}
-
-export function Remove({ verb, name, address, onDone, children }: RemoveProps) {
+}) {
+  const { verb, name, address, onDone, children } = props
   return (
     <ConfirmButton
       look="small"
@@ -211,19 +209,18 @@ function toggled(all: readonly string[], name: string): readonly string[] {
   return all.includes(name) ? all.filter((one) => one !== name) : [...all, name]
 }
 
-/** At first: a key or a user gets no more than its maker has. */
+/** The initial choice: a key or user gets no more than its creator has. */
 export function widestChoice(): readonly string[] | null {
   return account.value?.projects === null ? null : []
 }
 
-interface ProjectChoiceProps {
+/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
+export function ProjectChoice(props: {
   /** null: all. */
   readonly chosen: readonly string[] | null
   readonly onChoose: (names: readonly string[] | null) => void
-}
-
-/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
-export function ProjectChoice({ chosen, onChoose }: ProjectChoiceProps) {
+}) {
+  const { chosen, onChoose } = props
   const named = useRequest<readonly NamedDatabase[]>('/api/databases')
   const known = new Map(
     (named.data ?? [])

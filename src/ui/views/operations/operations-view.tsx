@@ -1,4 +1,4 @@
-/** What the server does, and who may use it: each part has an address of its own. */
+/** The server's activity and who may use it: each tab has its own address. */
 import type { FunctionComponent } from 'preact'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Backup, RunningRequest, ShownSetting } from '../../api/records.ts'
@@ -154,12 +154,8 @@ function NothingRuns() {
   )
 }
 
-interface RunningRowProps {
-  readonly running: RunningRequest
-  readonly onCancelled: () => void
-}
-
-function RunningRow({ running, onCancelled }: RunningRowProps) {
+function RunningRow(props: { readonly running: RunningRequest; readonly onCancelled: () => void }) {
+  const { running, onCancelled } = props
   const { method, path: address, statement, ms, principal } = running
   const cancel = async () => {
     try {

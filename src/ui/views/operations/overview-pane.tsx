@@ -42,7 +42,7 @@ function State() {
       request<ServerStatus>('/api/status', { signal }),
       readTrouble(signal),
     ])
-    // Neither needs a login: that it has ended is seen here alone. An answer to what was asked before a new one says nothing.
+    // Neither request needs a login, so only this shows that it has ended. An answer from before a new login says nothing.
     if (!status.auth.confirmed && loginCount.value === loginsBefore) noteStatus(status)
     return { status, trouble }
   }, [])
@@ -67,7 +67,7 @@ function State() {
   )
 }
 
-/** What is wrong with the server, in its words; undefined where it is well. */
+/** The server's own words on its trouble; undefined if it is well. */
 async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   try {
     await request<Health>('/healthz', { signal })
@@ -80,15 +80,13 @@ async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
 
 type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
 
-interface PanelProps {
+function Panel(props: {
   readonly title: string
   readonly facts: Facts
-  /** What is wrong. */
   readonly trouble?: string | undefined
   readonly children?: ComponentChildren
-}
-
-function Panel({ title, facts, trouble, children }: PanelProps) {
+}) {
+  const { title, facts, trouble, children } = props
   return (
     <Section title={title} class="panel stack">
       {trouble !== undefined && (
@@ -338,7 +336,7 @@ function copyWords({ vectors: { copy, count }, dimensions }: Usage): string {
   }
 }
 
-/** The largest first: what takes the room is what is looked for. */
+/** Largest first. */
 function byBytes(one: Usage, other: Usage): number {
   return bytesOf(other) - bytesOf(one)
 }

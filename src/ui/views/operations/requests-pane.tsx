@@ -128,7 +128,7 @@ function summaryOf(items: readonly AnsweredRequest[]): string {
   return counted(items.length, 'request') + (failed > 0 ? ` · ${shownCount(failed)} failed` : '')
 }
 
-/** Of one day mostly, and many within a second. */
+/** Mostly of one day, many within a second. */
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 
 const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [

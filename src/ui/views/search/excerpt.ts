@@ -10,10 +10,10 @@ interface Excerpt {
 
 /** Some five lines of a narrow column. */
 const CHARS_MAX = 240
-/** Shown before the first word that matched, to begin at the start of a word or sentence. */
+/** Shown before the first match, to start at a word or sentence. */
 const CHARS_BEFORE = 40
 
-/** Of a chunk that is longer, a column shows the beginning: its document shows the rest. */
+/** A column shows only the start of a longer chunk: its document shows the rest. */
 const WHOLE_CHARS_MAX = 20_000
 
 export function wholeOf(text: string, ranges: readonly Range[]): Excerpt {
@@ -23,7 +23,7 @@ export function wholeOf(text: string, ranges: readonly Range[]): Excerpt {
   return { text: `${text.slice(0, end)} …`, ranges: shown, isCut: true }
 }
 
-/** The stretch with the most words that matched, the first of them where there are several; from the start where it holds them. */
+/** The stretch with the most matching words, the first of several; from the start of the text if that holds them. */
 export function excerptOf(text: string, ranges: readonly Range[], charsMax = CHARS_MAX): Excerpt {
   if (text.length <= charsMax) return { text, ranges, isCut: false }
   const start = startOf(text, ranges, charsMax)
@@ -52,7 +52,7 @@ function startOf(text: string, ranges: readonly Range[], charsMax: number): numb
   return start === 0 ? 0 : wordStart(text, start)
 }
 
-/** The next beginning of a word, where there is one near. */
+/** The next word start, if near. */
 function wordStart(text: string, from: number): number {
   const space = text.slice(from, from + CHARS_BEFORE).search(/\s/)
   return wholeUntil(text, space === -1 ? from : from + space + 1)

@@ -20,7 +20,7 @@ export interface LiveSearch {
   readonly retry: () => void
 }
 
-/** If it were shorter, a slow server would show nothing during typing: each search would end the one before. */
+/** Any shorter, and a slow server would show nothing while typing: each search would abort the one before. */
 const PATIENCE_MS = 1000
 
 /** @param restMs how long the order must stay the same before it is sent: 0 where a search costs nothing */

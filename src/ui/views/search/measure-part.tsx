@@ -7,11 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Loading, Progress } from '../../components/failure.tsx'
 import { Check, SelectField } from '../../components/form/field.tsx'
-import {
-  FusionField,
-  SEARCH_MODE_CHOICES,
-  WeightField,
-} from '../../components/form/search-fields.tsx'
+import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf, knownProject } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
@@ -156,14 +152,13 @@ function useEvaluation(place: KnowledgeBaseName, { settings, k }: MeasureSetting
   }
 }
 
-interface SettingFieldsProps {
+function SettingFields(props: {
   readonly name: string
   readonly place: KnowledgeBaseName
   readonly setting: EvaluationSetting
   readonly onChange: (setting: EvaluationSetting) => void
-}
-
-function SettingFields({ name, place, setting, onChange }: SettingFieldsProps) {
+}) {
+  const { name, place, setting, onChange } = props
   const { knowledgeBase, mode, alpha, fusion, reranks } = setting
   const change = (part: Partial<EvaluationSetting>) => onChange({ ...setting, ...part })
   const all = knownProject(place.project)?.knowledgeBases ?? []
@@ -171,15 +166,7 @@ function SettingFields({ name, place, setting, onChange }: SettingFieldsProps) {
   return (
     <fieldset class="search-settings panel">
       <legend>Settings {name}</legend>
-      <SelectField
-        label="Search by"
-        value={mode}
-        onChoose={(value) => {
-          const found = SEARCH_MODE_CHOICES.find(([one]) => one === value)
-          if (found) change({ mode: found[0] })
-        }}
-        options={SEARCH_MODE_CHOICES}
-      />
+      <ModeField mode={mode} onChoose={(chosen) => change({ mode: chosen })} />
       {mode === 'hybrid' && (
         <>
           <WeightField alpha={alpha} onChange={(weight) => change({ alpha: weight })} />

@@ -18,14 +18,13 @@ import { DEFAULT_SEARCH, queryOf } from './search-settings.ts'
 
 export const NAMES = ['A', 'B'] as const
 
-interface MeasureResultsProps {
-  readonly place: KnowledgeBaseName
-  readonly results: readonly Evaluated[]
-}
-
 const SHOWN_STEP = 25
 
-export function MeasureResults({ place, results }: MeasureResultsProps) {
+export function MeasureResults(props: {
+  readonly place: KnowledgeBaseName
+  readonly results: readonly Evaluated[]
+}) {
+  const { place, results } = props
   const [shownMax, setShownMax] = useState(SHOWN_STEP)
   const rows = rowsOf(results)
   const isCompared = results.length > 1

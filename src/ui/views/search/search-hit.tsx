@@ -11,11 +11,11 @@ import { excerptOf, wholeOf } from './excerpt.ts'
 import type { Judging } from './judgments.ts'
 import type { Ranking, Ranks } from './search-settings.ts'
 
-/** What a result shows beside the same result in other rankings. */
+/** Shown beside a result when rankings are compared. */
 export interface Comparing {
   /** By chunk. */
   readonly ranks: ReadonlyMap<string, Ranks>
-  /** Those that have an answer. */
+  /** Those that have answered. */
   readonly rankings: readonly Ranking[]
   /** The chunk under the pointer, marked in every ranking. */
   readonly lookedAt: string | null
@@ -166,14 +166,17 @@ const SHORT: Readonly<Record<Ranking, string>> = {
   ...{ vector: 'S', keyword: 'K', hybrid: 'H', reranked: 'R' },
 }
 
-interface OtherRanksProps {
+/** The ranks of this chunk in the other rankings. */
+function OtherRanks(props: {
   readonly hit: Hit
   readonly ranking: Ranking
   readonly comparing: Comparing
-}
-
-/** The ranks of this chunk in the other rankings. */
-function OtherRanks({ hit, ranking, comparing: { ranks, rankings } }: OtherRanksProps) {
+}) {
+  const {
+    hit,
+    ranking,
+    comparing: { ranks, rankings },
+  } = props
   const places = ranks.get(hit.chunk_id) ?? {}
   return (
     <span class="search-ranks small quiet">
@@ -200,14 +203,17 @@ const MARKS = [
   ['Wrong', '✗', 0],
 ] as const
 
-interface MarksProps {
+/** Whether its document is right for the question, for Measure. */
+function Marks(props: {
   readonly hit: Hit
   readonly question: string
   readonly comparing: Comparing
-}
-
-/** Whether its document is right for the question, for Measure. */
-function Marks({ hit, question, comparing: { judging } }: MarksProps) {
+}) {
+  const {
+    hit,
+    question,
+    comparing: { judging },
+  } = props
   if (!judging.canJudge) return null
   const grade = judging.gradeOf(question, hit.id)
   return (
@@ -230,15 +236,11 @@ function Marks({ hit, question, comparing: { judging } }: MarksProps) {
   )
 }
 
-interface NeighboursProps {
-  readonly place: KnowledgeBaseName
-  readonly chunkId: string
-}
-
 const AROUND = 2
 
 /** The chunks before and after. */
-function Neighbours({ place, chunkId }: NeighboursProps) {
+function Neighbours(props: { readonly place: KnowledgeBaseName; readonly chunkId: string }) {
+  const { place, chunkId } = props
   const around = useResource(
     async (signal) => {
       // The filter names the chunk, so any text finds it.

@@ -39,7 +39,7 @@ interface ResultsProps {
 export function Results({ ranking, ...props }: ResultsProps & { readonly ranking: Ranking }) {
   const { searches, place } = props
   const { answer, order, isBusy } = searches[ranking]
-  // What the reranking model has not read yet is shown as the search found it.
+  // Until the reranking model has answered, results are shown in the search's order.
   const isReading = ranking === 'reranked' && answer === undefined && isBusy
   const shown = isReading ? 'hybrid' : ranking
   return (
@@ -63,13 +63,12 @@ export function Results({ ranking, ...props }: ResultsProps & { readonly ranking
   )
 }
 
-interface ComparedProps extends ResultsProps {
-  readonly judging: Judging
-  readonly hasReranker: boolean
-}
-
 /** Every ranking in a column, each result with its rank in the others. */
-export function Compared({ judging, hasReranker, ...props }: ComparedProps) {
+export function Compared({
+  judging,
+  hasReranker,
+  ...props
+}: ResultsProps & { readonly judging: Judging; readonly hasReranker: boolean }) {
   const [shown, setShown] = useState<Ranking>('hybrid')
   const [lookedAt, setLookedAt] = useState<string | null>(null)
   const { searches, place } = props
@@ -129,12 +128,11 @@ export function Compared({ judging, hasReranker, ...props }: ComparedProps) {
   )
 }
 
-interface RankingBodyProps extends ResultsProps {
-  readonly ranking: Ranking
-  readonly comparing?: Comparing
-}
-
-function RankingBody({ ranking, comparing, ...props }: RankingBodyProps) {
+function RankingBody({
+  ranking,
+  comparing,
+  ...props
+}: ResultsProps & { readonly ranking: Ranking; readonly comparing?: Comparing }) {
   const { searches, place, shownColumns, onRerank, onFilter } = props
   const { answer, failure, isBusy, order, retry } = searches[ranking]
   const { project, name } = place
@@ -181,14 +179,13 @@ function RankingBody({ ranking, comparing, ...props }: RankingBodyProps) {
   )
 }
 
-interface NothingProps {
+/** Every chunk is near a text, more or less: a semantic search without results has no chunks to look at. */
+function Nothing(props: {
   readonly place: KnowledgeBaseName
   readonly order: SearchOrder
   readonly ranking: Ranking
-}
-
-/** Every chunk is near a text, more or less: a semantic search without results has no chunks to look at. */
-function Nothing({ place, order, ranking }: NothingProps) {
+}) {
+  const { place, order, ranking } = props
   if (ranking === 'keyword') return <p class="quiet">No chunk contains these words.</p>
   if (Object.keys(order.filters ?? {}).length > 0) {
     return (
@@ -254,13 +251,12 @@ function Code({ place, order }: SameInCodeProps) {
 
 const SHOWN_CHARS_MAX = 10_000
 
-interface CodeTextProps {
+function CodeText(props: {
   readonly title: string
   readonly text: string
   readonly children?: ComponentChildren
-}
-
-function CodeText({ title, text, children }: CodeTextProps) {
+}) {
+  const { title, text, children } = props
   return (
     <>
       <div class="row">

@@ -77,7 +77,7 @@ export function parsedFilters(text: string): Filters | null {
   return isObject(parsed) ? parsed : null
 }
 
-/** The search behind a ranking; null: there is nothing to search for. */
+/** The search behind a ranking; null: nothing to search for. */
 export function orderOf(ranking: Ranking, settings: SearchSettings): SearchOrder | null {
   const { text, alpha, fusion, k, filters } = settings
   if (text.trim() === '') return null

@@ -7,11 +7,7 @@ import type { KnowledgeBase } from '../../api/records.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
-import {
-  FusionField,
-  SEARCH_MODE_CHOICES,
-  WeightField,
-} from '../../components/form/search-fields.tsx'
+import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
@@ -144,7 +140,7 @@ interface SearchBoxProps {
   readonly kb: KnowledgeBase | undefined
   readonly box: RefObject<HTMLInputElement | null>
   readonly onChange: (part: Partial<SearchSettings>) => void
-  /** Runs what may be slow. */
+  /** Runs the slow part. */
   readonly onEnter: () => void
 }
 
@@ -188,15 +184,7 @@ function SearchBox({ settings, kb, box, onChange, onEnter }: SearchBoxProps) {
       <details class="search-options">
         <summary class="small">Options</summary>
         <div class="search-settings">
-          <SelectField
-            label="Search by"
-            value={mode}
-            onChoose={(value) => {
-              const found = SEARCH_MODE_CHOICES.find(([one]) => one === value)
-              if (found) onChange({ mode: found[0] })
-            }}
-            options={SEARCH_MODE_CHOICES}
-          />
+          <ModeField mode={mode} onChoose={(chosen) => onChange({ mode: chosen })} />
           <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
           <FusionField
             fusion={fusion}

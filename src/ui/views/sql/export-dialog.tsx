@@ -14,14 +14,13 @@ const EXPORTS = [
   { name: 'Parquet', type: 'application/vnd.apache.parquet', ending: 'parquet' },
 ] as const
 
-interface ExportDialogProps {
+/** The statement runs again, unless it changes something or asks an agent: then the server refuses. */
+export function ExportDialog(props: {
   readonly name: string
   readonly run: Run
   readonly onClose: () => void
-}
-
-/** The statement runs again, unless it changes something or asks an agent: then the server refuses. */
-export function ExportDialog({ name, run, onClose }: ExportDialogProps) {
+}) {
+  const { name, run, onClose } = props
   const { act, failure, isBusy } = useAction()
   const [bytes, setBytes] = useState(0)
   const abort = useRef(new AbortController())

@@ -157,15 +157,14 @@ function indexed(names: readonly string[]): readonly (readonly string[])[] {
   return names.map((name, index) => [String(index), name])
 }
 
-interface ChoiceProps {
+function Choice(props: {
   readonly label: string
   readonly value: string
   /** Each alone, or with its words. */
   readonly options: readonly (string | readonly string[])[]
   readonly onChoose: (value: string) => void
-}
-
-function Choice({ label, value, options, onChoose }: ChoiceProps) {
+}) {
+  const { label, value, options, onChoose } = props
   return (
     <label class="row small">
       {label}
@@ -237,7 +236,7 @@ function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
   )
 }
 
-/** Of two columns with one name, the second gets a number. */
+/** The second of two columns with the same name gets a number. */
 function keysOf(columns: Run['columns']): readonly string[] {
   const seen = new Set<string>()
   return columns.map(({ name }) => {

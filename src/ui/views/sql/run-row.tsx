@@ -19,15 +19,12 @@ import {
 } from './statement.ts'
 
 /** A field for each `:name` of the statement, and its type. */
-export function ParameterFields({
-  tab,
-  names,
-  onRun,
-}: {
+export function ParameterFields(props: {
   readonly tab: SqlTab
   readonly names: readonly string[]
   readonly onRun: () => void
 }) {
+  const { tab, names, onRun } = props
   return (
     <fieldset class="sql-parameters">
       <legend class="small quiet">Parameters</legend>
@@ -44,14 +41,13 @@ export function ParameterFields({
   )
 }
 
-interface ParameterFieldProps {
+function ParameterField(props: {
   readonly name: string
   readonly parameter: Parameter
   readonly onChange: (next: Parameter) => void
   readonly onRun: () => void
-}
-
-function ParameterField({ name, parameter, onChange, onRun }: ParameterFieldProps) {
+}) {
+  const { name, parameter, onChange, onRun } = props
   const sent = parameterValue(parameter)
   const said = sent.problem ?? `sent as ${saidOfValue(sent.value)}`
   return (
@@ -127,16 +123,15 @@ function saidShort(run: Run): string {
   return `${rows}, ${shownDuration(run.ms)}`
 }
 
-interface RunFailureProps {
+/** Why a statement failed, and where. */
+export function RunFailure(props: {
   readonly run: Run
   readonly error: Error
   /** The text of the editor. */
   readonly text: string
   readonly onGo: (at: number) => void
-}
-
-/** Why a statement failed, and where. */
-export function RunFailure({ run, error, text, onGo }: RunFailureProps) {
+}) {
+  const { run, error, text, onGo } = props
   if (!(error instanceof SqlError)) return <Failure error={error} />
   const place = placeIn(run, text)
   const [head = '', ...excerpt] = error.message.split('\n')

@@ -9,7 +9,7 @@ import type { Order } from '../../components/table/table-model.ts'
 import { changeTab } from './sql-tabs.ts'
 import { isReading, type Parameters, sortedStatement } from './statement.ts'
 
-/** What the page holds of a result, whichever comes first; an export has all of it. */
+/** The page keeps this much of a result, whichever limit comes first; an export has all of it. */
 const ROWS_MAX = 500_000
 const CELLS_MAX = 5_000_000
 const CHARS_MAX = 400_000_000
@@ -18,7 +18,7 @@ const TICK_MS = 100
 export interface Run {
   readonly state: 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
   readonly statement: Statement
-  /** Where it begins in the text of the editor. */
+  /** Its start in the editor's text. */
   readonly offset: number
   readonly columns: readonly Column[]
   /** The same list, which grows while it runs. */
@@ -268,7 +268,7 @@ function storedHistory(): readonly PastRun[] {
   }
 }
 
-/** What a tab last showed, so that a reload can run it again. The rows themselves are not kept, for a sign-out's sake. */
+/** What a tab last showed, so that a reload can run it again. Rows are not kept, so that nothing remains after signing out. */
 const LAST_RUN_KEY = 'eider.sql.ran.'
 
 interface LastRun {

@@ -21,14 +21,13 @@ import { linkOf, parametersOf, statementAtHand, valuesOf } from './statement.ts'
 
 type Open = 'none' | 'plan' | 'history' | 'view'
 
-interface SqlActionsProps {
+export function SqlActions(props: {
   readonly tab: SqlTab
   readonly run: Run | undefined
   /** Where the cursor is, or what is selected. */
   readonly selection: () => Span
-}
-
-export function SqlActions({ tab, run, selection }: SqlActionsProps) {
+}) {
+  const { tab, run, selection } = props
   const [open, setOpen] = useState<Open>('none')
   const close = () => setOpen('none')
   const meant = () => meantOf(tab, run, selection())
@@ -71,13 +70,9 @@ function meantOf(
   return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
 }
 
-interface PlanDialogProps {
-  readonly statement: Statement
-  readonly onClose: () => void
-}
-
 /** The plan of the statement; or, run once more, where its time goes. */
-function PlanDialog({ statement, onClose }: PlanDialogProps) {
+function PlanDialog(props: { readonly statement: Statement; readonly onClose: () => void }) {
+  const { statement, onClose } = props
   const { sql, project, params } = statement
   const [isMeasured, setIsMeasured] = useState(false)
   const explain = isMeasured ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
@@ -104,14 +99,13 @@ function PlanDialog({ statement, onClose }: PlanDialogProps) {
   )
 }
 
-interface ViewDialogProps {
+/** Keeps a SELECT under a name, which others then read as a table. */
+function ViewDialog(props: {
   readonly sql: string
   readonly project: string
   readonly onClose: () => void
-}
-
-/** Keeps a SELECT under a name, which others then read as a table. */
-function ViewDialog({ sql, project, onClose }: ViewDialogProps) {
+}) {
+  const { sql, project, onClose } = props
   const [name, setName] = useState('')
   const parameters = parametersOf(sql)
   const save = async () => {

@@ -53,7 +53,7 @@ function placeNamed(message: string, sql: string): number | undefined {
   const before = lines.slice(0, Number(line) - 1)
   const start = before.reduce((sum, one) => sum + one.length + 1, 0)
   const told = start + unitsOf(lines[Number(line) - 1] ?? '', Number(column) - 1)
-  // A SELECT within another statement may count from its own beginning: what is shown of it tells.
+  // A SELECT within another statement may count from its own start: the excerpt tells.
   const inExcerpt = unitsOf(excerpt, lead.length)
   if (excerpt.trim() === '' || sql.startsWith(excerpt, told - inExcerpt)) {
     return Math.min(told, sql.length)
@@ -130,7 +130,7 @@ export function parameterValue({ typed, kind }: Parameter): ParameterValue {
   return { value: isExact(typed, number) ? number : typed.trim() }
 }
 
-/** A number only where it would be written back as it was typed: `007` and `1e999` are texts. */
+/** A number only if it would print as it was typed: `007` and `1e999` are texts. */
 function guessed(typed: string): unknown {
   if (typed === 'null') return null
   if (typed === 'true' || typed === 'false') return typed === 'true'
@@ -167,7 +167,7 @@ export function valuesOf(
 
 export const RESULT_FORMS = ['Table', 'Chart', 'Both', 'JSON'] as const
 
-/** What a link says of a statement. */
+/** The parts of a link to a statement. */
 export interface LinkedStatement {
   readonly sql: string
   readonly project: string

@@ -76,13 +76,11 @@ export function TabRow() {
 }
 
 /** Enter keeps what was typed, and so does leaving it; Escape does not. */
-function NameField({
-  name,
-  onEnd,
-}: {
+function NameField(props: {
   readonly name: string
   readonly onEnd: (changed: string, isByKey: boolean) => void
 }) {
+  const { name, onEnd } = props
   const field = useRef<HTMLInputElement>(null)
   const isOver = useRef(false)
   useEffect(() => field.current?.select(), [])
@@ -105,16 +103,15 @@ function NameField({
   )
 }
 
-interface SchemaListProps {
-  readonly of: Resource<readonly NamedTable[]>
-  readonly onInsert: (text: string) => void
-  readonly onPreview: (table: NamedTable) => void
-}
-
 const SHOWN_MAX = 300
 
 /** The tables that statements can name, with their columns. A click inserts a name. */
-export function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
+export function SchemaList(props: {
+  readonly of: Resource<readonly NamedTable[]>
+  readonly onInsert: (text: string) => void
+  readonly onPreview: (table: NamedTable) => void
+}) {
+  const { of, onInsert, onPreview } = props
   const [typed, setTyped] = useState('')
   const { data: tables, failure, reload } = of
   if (failure && tables === undefined) return <Failure error={failure} onRetry={reload} />

@@ -3,7 +3,7 @@ import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
 import {
   EVIDENCE_LEVELS,
-  FAILURE_TYPES,
+  FAILURE_NAMES,
   type FailureType,
 } from '../../../../core/domain/agents/completion-event.ts'
 import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
@@ -60,12 +60,7 @@ export const SAVED_AGENT = t.Object(
   { $id: 'SavedAgent', examples: [{ ...AGENT_EXAMPLE, warnings: [] }] },
 )
 
-export const FAILURE_TYPE = oneOf<FailureType>(
-  [...new Set(Object.values(FAILURE_TYPES)), 'not_found'],
-  {
-    $id: 'FailureType',
-  },
-)
+export const FAILURE_TYPE = oneOf<FailureType>([...FAILURE_NAMES], { $id: 'FailureType' })
 
 const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
   input_tokens: COUNT,
@@ -132,7 +127,7 @@ const FINDINGS = {
   }),
 }
 
-/** Of an answer that a model gave. */
+/** Set on a model's answer. */
 const LOW_EVIDENCE = t.Optional(
   t.Literal(true, {
     description: 'The model answered, but nothing that it read seems to answer the question',

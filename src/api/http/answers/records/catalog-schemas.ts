@@ -197,7 +197,7 @@ export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
   errors: t.Array(JOB_ERROR),
 })
 
-/** The settings of a sync; which of them apply depends on the kind of source. */
+/** The settings of a sync; which apply depends on the kind of source. */
 export const SOURCE_PARAMETERS = {
   path: t.Optional(t.String({ description: 'The path, for a folder' })),
   url: t.Optional(t.String({ description: 'The address, for url, sitemap and site' })),

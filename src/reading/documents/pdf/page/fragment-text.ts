@@ -19,21 +19,30 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
   let end = Number.NEGATIVE_INFINITY
   let before: Glyph | null = null
   let hasSpace = false
-  for (const glyph of visual) {
+  let waiting = ''
+  for (const [index, glyph] of visual.entries()) {
     if (isJoinedSpace(glyph.text)) {
       hasSpace = before !== null
       end = Math.max(end, Math.min(glyph.x1, end + line.size * 0.1))
       continue
     }
+    const mark = ACCENTS.get(glyph.text)
+    const next = visual[index + 1]
+    // TeX draws an accent before its letter.
+    if (mark !== undefined && next !== undefined && standsOver(glyph, next)) {
+      waiting += mark
+      continue
+    }
     if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
       pieces.push(' ')
     }
-    const mark = before === null ? undefined : ACCENTS.get(glyph.text)
     if (mark !== undefined && before !== null && standsOver(glyph, before)) {
       pieces.push(mark)
       continue
     }
-    pieces.push(writtenText(glyph, before, line))
+    pieces.push(waiting !== '' && glyph.text === 'ı' ? 'i' : writtenText(glyph, before, line))
+    if (waiting !== '') pieces.push(waiting)
+    waiting = ''
     end = Math.max(hasSpace ? glyph.x1 : end, glyph.x1)
     before = glyph
     hasSpace = false

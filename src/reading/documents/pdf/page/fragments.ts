@@ -316,5 +316,5 @@ function isLine(fragment: Fragment): fragment is Line {
   return 'cells' in fragment
 }
 
-const RTL = /[\u0590-\u08ff]/
+export const RTL = /[\u0590-\u08ff]/
 const LATIN = /\p{Script=Latin}/u

@@ -1,9 +1,9 @@
-/** A model's Markdown as safe HTML: no tags, images or scripts of its own, links only to web addresses. Pure. */
+/** Turns a model's Markdown into safe HTML: no tags, images or scripts, and links only to web addresses. Pure. */
 import { micromark } from 'micromark'
 import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table'
 
 const MARKDOWN = {
-  // Tags stay text. An image would tell its server who reads the answer.
+  // Tags stay text. An image would tell its server who is reading the answer.
   extensions: [gfmTable(), { disable: { null: ['htmlFlow', 'htmlText', 'labelStartImage'] } }],
   htmlExtensions: [gfmTableHtml()],
 }
@@ -79,7 +79,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)
 }
 
-/** Parts that are read by themselves, cut where a paragraph begins: while an answer grows, only its last part changes. */
+/** Splits at paragraphs into parts that render independently: while an answer grows, only its last part changes. */
 export function partsOf(text: string): readonly string[] {
   const parts = ['']
   let fence: string | undefined

@@ -5,12 +5,11 @@ import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import { answerHtml, citedIds, escaped, partsOf } from './answer-html.ts'
 
-interface AnswerTextProps {
+export function AnswerText(props: {
   readonly text: string
   readonly citations: readonly Citation[]
-}
-
-export function AnswerText({ text, citations }: AnswerTextProps) {
+}) {
+  const { text, citations } = props
   // Sources come at the end: until then, ids are numbered as they will be.
   const ids = citations.length === 0 ? citedIds(text) : chunkIds(citations)
   const markOf = useMemo(() => {
@@ -26,9 +25,13 @@ export function AnswerText({ text, citations }: AnswerTextProps) {
   )
 }
 
-/** The source below has the title: a quote need not name its document by the id. */
+/** How the built-in model begins. */
+const OPENING = /^(This is what I found|I found nothing relevant to this question) in mindsdb\./
+
+/** The source below has the title, so a quote need not name its document by the id; nor the default project. */
 function withoutIds(text: string, citations: readonly Citation[]): string {
-  return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), text)
+  const opened = text.replace(OPENING, '$1 in ')
+  return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), opened)
 }
 
 export function chunkIds(citations: readonly Citation[]): readonly string[] {

@@ -28,7 +28,7 @@ export interface AskedTurn {
   readonly endedAtMs?: number
   readonly traceId?: string
   readonly conversationId?: string
-  /** What has come of the answer. */
+  /** The answer so far. */
   readonly text: string
   readonly steps: readonly AskedStep[]
   /** What came with the answer. */
@@ -43,7 +43,7 @@ export function newTurn(question: string, nowMs: number, key = 0): AskedTurn {
 export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number): AskedTurn {
   if ('actions' in event) {
     const begun = event.actions.map((action) => ({ action, startedAtMs: nowMs }))
-    // What the model wrote before a call was its reasoning, which the action holds.
+    // Text before a call is the model's reasoning, which the action holds.
     return { ...turn, text: '', steps: [...turn.steps, ...begun] }
   }
   if ('steps' in event) return event.steps.reduce((now, step) => withStep(now, step, nowMs), turn)
@@ -78,7 +78,7 @@ function withStep(
   return { ...turn, steps }
 }
 
-/** @param state how it ended, where no event said so */
+/** @param state how it ended, if no event said so */
 export function endedTurn(turn: AskedTurn, state: TurnState, nowMs: number): AskedTurn {
   return turn.state === 'running' ? { ...turn, state, endedAtMs: nowMs } : turn
 }

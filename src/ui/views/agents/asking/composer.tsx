@@ -53,7 +53,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     setText('')
     try {
       await onAsk(question, (movedTo) => {
-        // The next question may have been typed meanwhile: it goes along.
+        // The next question may already have been typed: it is kept.
         const next = draftAt(place)
         keepDraft(place, '')
         if (next.trim() !== question) keepDraft(movedTo, next)

@@ -36,7 +36,7 @@ import { TurnActions, TurnCard } from './turn-card.tsx'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
-  /** `new`: it begins with the first question. */
+  /** `new`: created by its first question. */
   readonly id: string
   /** Whether the agent has anything to read. */
   readonly hasData: boolean
@@ -212,11 +212,14 @@ function useOtherWindows(
     forgetCut(place, kept.turns)
   }, [kept.turns])
   const wasListed = useRef('')
-  /** What was read for. What it does not explain, such as a question that was never kept, is not read for again. */
+  /**
+   * Reasons for which it was already read. One that reading does not settle, such as a question that was never kept, is not
+   * read for again.
+   */
   const read = useRef('')
   const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
   useEffect(() => {
-    // What was read before the stream broke off does not explain it.
+    // What was read before the stream broke off does not count.
     if (cutCount > 0) read.current = ''
   }, [place, cutCount])
   useEffect(() => {
@@ -259,10 +262,10 @@ interface Doomed {
   readonly isEdited: boolean
 }
 
-/** What can be done in one conversation: ask, and take back what was asked. */
+/** Actions in a conversation: ask, and take back a question. */
 function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
   const { route } = useLocation()
-  /** Another one when the field is to show its draft anew. */
+  /** Changing it makes the field show its draft again. */
   const [draftCount, setDraftCount] = useState(0)
   const place = placeOf(agent, id)
   const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
@@ -278,7 +281,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     try {
       await ask({ ...asked, conversation: id })
     } catch (error) {
-      // The server ended before it kept what began here, or it was deleted elsewhere: it goes on as a new one.
+      // The server stopped before storing what began here, or it was deleted elsewhere: continue as a new conversation.
       if (!isMissing(error) || id === 'new') throw error
       await ask({ ...asked, conversation: 'new', place })
     }
@@ -287,7 +290,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     await deleteTurnsFrom(agent, id, traceId).catch((error: unknown) => {
       if (!isMissing(error)) throw error
     })
-    // What is in the field, and where the conversation goes with all its turns, in the next one's.
+    // The field's draft and the conversation with all its turns move to the new place.
     const target = isFirst ? placeOf(agent, 'new') : place
     const texts = [isEdited ? question : '', draftAt(place), draftAt(target)]
     keepDraft(place, '')

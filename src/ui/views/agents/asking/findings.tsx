@@ -1,4 +1,4 @@
-/** What an answer is made of besides its sources: charts, and the rows of statements. */
+/** Parts of an answer besides its sources: charts, and the rows of statements. */
 import type {
   Chart as AnswerChart,
   StatementRows,
@@ -42,14 +42,13 @@ export function Findings({ found, project }: { readonly found: Found; readonly p
 const ROWS_SHOWN_MAX = 100
 const CELL_CHARS_MAX = 200
 
-interface RowsProps {
+function Rows(props: {
   readonly label: string
   readonly rows: StatementRows
   readonly project: string
   readonly isOpen?: boolean
-}
-
-function Rows({ label, rows, project, isOpen = false }: RowsProps) {
+}) {
+  const { label, rows, project, isOpen = false } = props
   const { sql, column_names: columns, data, is_cut: isCut } = rows
   const shown = data.slice(0, ROWS_SHOWN_MAX)
   const hasMore = isCut || shown.length < data.length

@@ -1,4 +1,4 @@
-/** Questions that this page has asked, or watches. They go on while another view is open. */
+/** Questions this page has asked or is following. They go on while another view is open. */
 import { effect, signal } from '@preact/signals'
 import type { CompletionEvent } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, askAgent, cancelRun, watchAnswer } from '../../../api/agents.ts'
@@ -6,18 +6,18 @@ import type { Conversation } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 
-/** By the place where they were asked: an agent, a conversation. */
+/** By place: an agent or a conversation. */
 const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map())
-/** Rises with each question that began or ended: lists of conversations are read again. */
+/** Counts questions started or ended: lists of conversations reload on a change. */
 export const changes = signal(0)
 const lastKey = signal(0)
 /** Stops the running question at a place. */
 const stops = new Map<string, () => void>()
 /** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
 const STOP_MS_MAX = 3000
-/** A busy server may refuse to cancel: it is asked again. */
+/** A busy server may refuse to cancel: retry after this. */
 const CANCEL_AGAIN_MS = 500
-/** Conversations that began on this page: nothing of them has to be read. */
+/** Conversations started on this page: nothing needs to be read for them. */
 const whole = signal<ReadonlySet<string>>(new Set())
 
 export function isWhole(place: string): boolean {
@@ -46,7 +46,7 @@ export function forgetTurns(place: string): void {
   replace(place, [])
 }
 
-/** What the server has of those that were cut is the whole of them, and so of one that was stopped too late. */
+/** Drops turns that were cut, or stopped too late: what the server has is complete. */
 export function forgetCut(place: string, kept: Conversation['turns']): void {
   const turns = turnsByPlace.peek().get(place) ?? []
   const left = turns.filter(({ state, traceId }) => {
@@ -86,7 +86,7 @@ interface Asked {
 
 /**
  * Ends with the answer, however it ended.
- * @throws ApiError where it did not even begin, a DOMException where it was stopped before: nothing is shown of it then
+ * @throws ApiError if it could not start, a DOMException if it was stopped before: nothing is shown then
  */
 export async function ask(asked: Asked): Promise<void> {
   const { agent, conversation, isKept, question, begun } = asked
@@ -115,7 +115,7 @@ export async function ask(asked: Asked): Promise<void> {
     shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
     const hasBegun = shown.turn.traceId !== undefined || !isKept
-    // Unless cancelled, it continues where it is stored.
+    // Unless cancelled, it continues on the server if it is kept.
     const isOver = shown.isCancelled || shown.turn.traceId === undefined || !isKept
     if (shown.abort.signal.aborted && hasBegun) return shown.end(isOver ? 'stopped' : 'cut')
     if (shown.turn.traceId !== undefined && error instanceof ApiError) return shown.end('cut')
@@ -123,7 +123,7 @@ export async function ask(asked: Asked): Promise<void> {
     throw error
   } finally {
     shown.close()
-    // It may go on: the server knows.
+    // It may still be running: ask the server.
     if (shown.turn.state === 'cut') readFromServer(shown.place)
     changes.value += 1
   }
@@ -132,7 +132,7 @@ export async function ask(asked: Asked): Promise<void> {
 type Running = NonNullable<Conversation['running']>
 
 /**
- * Shows a question that another window asked, or this one before it was loaded again. One that was cut is shown anew.
+ * Follows a question asked by another window, or by this one before a reload. Replaces a turn that was cut.
  * @param over called if it had ended already: it is in the conversation
  */
 export async function watch(
@@ -158,17 +158,17 @@ export async function watch(
     over()
   } finally {
     shown.close()
-    // One that was cut is looked for when the list is read next: at once, a server that refuses would be asked without end.
+    // A cut one is looked up with the next reading of the list: doing it at once would loop if the server refuses.
     if (shown.turn.state !== 'cut') changes.value += 1
   }
 }
 
-/** A turn that goes on at a place, and what stops it. */
+/** A running turn at a place, and how to stop it. */
 class ShownTurn {
   readonly abort = new AbortController()
   place: string
   turn: AskedTurn
-  /** Whether the server said that it ends. */
+  /** Whether the server confirmed the cancellation. */
   isCancelled = false
   #isStopping = false
   #frame: number | undefined
@@ -191,7 +191,7 @@ class ShownTurn {
     else this.#paint()
   }
 
-  /** @param state how it ended, where no event said so */
+  /** @param state how it ended, if no event said so */
   end(state: 'failed' | 'stopped' | 'cut'): void {
     this.turn = endedTurn(this.turn, state, Date.now())
     this.#paint()
@@ -221,7 +221,7 @@ class ShownTurn {
     if (stops.get(this.place) === this.#stop) stops.delete(this.place)
   }
 
-  /** Cancels the run. What it leaves is kept before its stream says that it is over: what is asked next finds it so. */
+  /** Cancels the run. The server stores what is left of it before it ends the stream, so the next question sees it. */
   async #cancel(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true

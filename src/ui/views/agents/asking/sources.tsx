@@ -4,13 +4,12 @@ import { listDocuments } from '../../../api/documents.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
-interface SourcesProps {
+export function Sources(props: {
   readonly citations: readonly Citation[]
-  /** What the passage of a source need not say again. */
+  /** Text the source's passage need not repeat. */
   readonly answer: string
-}
-
-export function Sources({ citations, answer }: SourcesProps) {
+}) {
+  const { citations, answer } = props
   const titles = useTitles(citations)
   if (citations.length === 0) return null
   const plain = bare(answer)

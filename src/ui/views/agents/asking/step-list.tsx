@@ -115,27 +115,22 @@ function Steps({ steps, project }: StepListProps) {
   )
 }
 
-/** What the model said before the call; the call itself is shown below it. */
+/** What the model said before the call; the call itself is shown below. */
 function thoughtOf(log: string): string {
   return log.split(/^Action: /m, 1)[0]?.trim() ?? ''
 }
 
 const GIST_CHARS = 160
 
-/** The beginning of what a tool was asked, on one line. */
+/** The start of a tool's input, on one line. */
 export function gistOf(input: string): string {
   const text = (sqlOf(input) ?? input).slice(0, 2 * GIST_CHARS)
   return text.replace(/\s+/g, ' ').slice(0, GIST_CHARS)
 }
 
 /** SQL as it is to be read, with the way into the editor. */
-export function ToolInput({
-  input,
-  project,
-}: {
-  readonly input: string
-  readonly project: string
-}) {
+export function ToolInput(props: { readonly input: string; readonly project: string }) {
+  const { input, project } = props
   const sql = sqlOf(input)
   if (sql === undefined) return <Long label="Input" text={input} />
   const address = `/sql?${new URLSearchParams({ q: sql, project })}`

@@ -1,4 +1,4 @@
-/** One question with its steps, its answer, where that comes from, and what can be done with it. */
+/** One question with its steps, its answer, the sources, and what can be done with it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
@@ -15,15 +15,13 @@ import type { TraceSummary } from './kept-turns.ts'
 import { Sources } from './sources.tsx'
 import { KeptSteps, StepList } from './step-list.tsx'
 
-interface TurnCardProps {
+export function TurnCard(props: {
   readonly turn: AskedTurn
   readonly project: string
-  /** What its trace says, where it was read. */
+  /** Its trace, if it was read. */
   readonly summary?: TraceSummary | undefined
   readonly actions?: ComponentChildren
-}
-
-export function TurnCard(props: TurnCardProps) {
+}) {
   const { turn, project, summary, actions } = props
   const sources = turn.found?.citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
@@ -77,18 +75,13 @@ function citesNothing({ state, found }: AskedTurn): boolean {
 }
 
 /** How long it took, and the tokens that the model counted. */
-function Spent({
-  turn,
-  summary,
-}: {
-  readonly turn: AskedTurn
-  readonly summary: TraceSummary | undefined
-}) {
+function Spent(props: { readonly turn: AskedTurn; readonly summary: TraceSummary | undefined }) {
+  const { turn, summary } = props
   const watchedMs = turn.endedAtMs === undefined ? undefined : turn.endedAtMs - turn.startedAtMs
   const tookMs = summary?.took_ms ?? watchedMs
   const words = [
     ...(tookMs === undefined ? [] : [shownDuration(tookMs)]),
-    // Those of the built-in model cost nothing.
+    // The built-in model is free.
     ...(summary === undefined || summary.provider === 'builtin' ? [] : [usageOf(summary.usage)]),
   ]
   return <span class="quiet grow">{words.join(' · ')}</span>
@@ -140,18 +133,14 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
   )
 }
 
-interface FeedbackProps {
-  readonly traceId: string
-  readonly summary: TraceSummary | undefined
-}
-
 const RATINGS = [
   [1, 'Good'],
   [-1, 'Bad'],
 ] as const
 
 /** The reader's rating of an answer: good or bad, and why. It is stored in the trace. */
-function Feedback({ traceId, summary }: FeedbackProps) {
+function Feedback(props: { readonly traceId: string; readonly summary: TraceSummary | undefined }) {
+  const { traceId, summary } = props
   const [given, setRating] = useState<number>()
   const [typed, setComment] = useState<string>()
   const rating = given ?? summary?.feedback?.rating

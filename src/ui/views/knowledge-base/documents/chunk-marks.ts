@@ -69,11 +69,11 @@ export interface NamedSpan extends Span {
 }
 
 export interface PlacedSpan extends NamedSpan {
-  /** As hits name it: of a chunk that is made of JSON, which has no place in a text, another one. */
+  /** As hits name it. A chunk made from JSON has no place in a text, so it gets a different one. */
   readonly cut: Span
 }
 
-/** Which chunk is meant, or holds the beginning of what is; -1: none. And what is marked of the text that is shown. */
+/** The chunk that is meant, or holds its start (-1: none), and the range to highlight in the shown text. */
 export function markOf(
   named: NamedSpan,
   chunks: readonly PlacedSpan[],
@@ -92,7 +92,7 @@ export function markOf(
   return { at: exact >= 0 ? exact : around, mark: { start, end } }
 }
 
-/** Documents may have been split anew since the address was made. */
+/** Documents may have been rechunked since the address was made. */
 function holds(one: Span, other: Span): boolean {
   return one.start <= other.start && other.end <= one.end
 }

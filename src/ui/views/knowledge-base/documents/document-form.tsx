@@ -21,15 +21,14 @@ import {
   textsOver,
 } from './metadata-draft.ts'
 
-interface DocumentFormProps {
+export function DocumentForm(props: {
   readonly of: KnowledgeBaseName
   readonly document: DocumentTexts
   readonly onSaved: () => void
   readonly onClose: () => void
-}
-
-export function DocumentForm({ of, document: opened, onSaved, onClose }: DocumentFormProps) {
-  // The document as it was opened, even if the view reads it again behind this window.
+}) {
+  const { of, document: opened, onSaved, onClose } = props
+  // The document as opened, even if the view reloads it behind this window.
   const [first] = useState(opened)
   const [before, setBefore] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
@@ -81,18 +80,17 @@ export function DocumentForm({ of, document: opened, onSaved, onClose }: Documen
   )
 }
 
-interface ContentFieldProps {
-  readonly column: string
-  readonly text: string
-  /** The text was made from JSON. */
-  readonly isMade: boolean
-  readonly onText: (text: string) => void
-}
-
 /** A longer text makes every key slow, so its field opens on demand. */
 const OPEN_CHARS_MAX = 200_000
 
-function ContentField({ column, text, isMade, onText }: ContentFieldProps) {
+function ContentField(props: {
+  readonly column: string
+  readonly text: string
+  /** Whether the text was made from JSON. */
+  readonly isMade: boolean
+  readonly onText: (text: string) => void
+}) {
+  const { column, text, isMade, onText } = props
   const [isOpen, setIsOpen] = useState(text.length <= OPEN_CHARS_MAX)
   if (!isOpen) {
     return (
@@ -119,12 +117,11 @@ function ContentField({ column, text, isMade, onText }: ContentFieldProps) {
   )
 }
 
-interface MetadataFieldsProps {
+function MetadataFields(props: {
   readonly draft: readonly DraftField[]
   readonly onChange: (draft: readonly DraftField[]) => void
-}
-
-function MetadataFields({ draft, onChange }: MetadataFieldsProps) {
+}) {
+  const { draft, onChange } = props
   return (
     <fieldset class="kb-fields">
       <legend>Metadata</legend>
@@ -157,12 +154,14 @@ const INPUT_TYPES = {
   time: 'datetime-local',
 } as const
 
-interface MetadataFieldProps {
+function MetadataField(props: {
   readonly field: DraftField
   readonly onText: (text: string) => void
-}
-
-function MetadataField({ field: { name, kind, text, stored }, onText }: MetadataFieldProps) {
+}) {
+  const {
+    field: { name, kind, text, stored },
+    onText,
+  } = props
   const shared = { label: name, value: text }
   if (kind === 'boolean') {
     return <SelectField {...shared} options={['', 'true', 'false']} onChoose={onText} />
@@ -185,12 +184,11 @@ const KIND_WORDS: Readonly<Record<FieldKind, string>> = {
   json: 'JSON',
 }
 
-interface NewFieldProps {
+function NewField(props: {
   readonly taken: readonly string[]
   readonly onAdd: (field: DraftField) => void
-}
-
-function NewField({ taken, onAdd }: NewFieldProps) {
+}) {
+  const { taken, onAdd } = props
   const [name, setName] = useState('')
   const [kind, setKind] = useState<FieldKind>('text')
   const isTaken = taken.some((one) => one.toLowerCase() === name.trim().toLowerCase())

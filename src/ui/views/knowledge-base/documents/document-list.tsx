@@ -22,11 +22,10 @@ export interface Row {
   /** The document's. */
   readonly id: string
   readonly title: string
-  /** The beginning of its text. */
+  /** The start of its text. */
   readonly excerpt: string
   readonly size: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** Of a chunk. */
   readonly place?: {
     readonly start: number
     readonly end: number
@@ -35,18 +34,17 @@ export interface Row {
   }
 }
 
-interface DocumentTableProps {
+const TITLE_CHARS_MAX = 200
+const SOURCE_CHARS_MAX = 80
+
+export function DocumentTable(props: {
   readonly of: KnowledgeBaseName
   readonly rows: readonly Row[]
   /** Ids of documents; undefined: nothing can be selected. */
   readonly selected: ReadonlySet<string> | undefined
   readonly onSelect: (ids: ReadonlySet<string>) => void
-}
-
-const TITLE_CHARS_MAX = 200
-const SOURCE_CHARS_MAX = 80
-
-export function DocumentTable({ of, rows, selected, onSelect }: DocumentTableProps) {
+}) {
+  const { of, rows, selected, onSelect } = props
   const select = (ids: readonly string[], isOn: boolean) => {
     const next = new Set(selected)
     for (const id of ids) isOn ? next.add(id) : next.delete(id)
@@ -205,13 +203,12 @@ export function SelectionBar(props: SelectionBarProps) {
   )
 }
 
-interface FilterChipsProps {
+/** The filters, each removed by a click. */
+export function FilterChips(props: {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-}
-
-/** The filters, each removed by a click. */
-export function FilterChips({ filters, onFilters }: FilterChipsProps) {
+}) {
+  const { filters, onFilters } = props
   const names = Object.keys(filters)
   if (names.length === 0) return null
   return (

@@ -228,14 +228,18 @@ function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChu
 /** The text to search for in "More like this": an address has a limit, and a model reads little more. */
 const SOUGHT_CHARS_MAX = 1000
 
-interface ChunkFactsProps {
+function ChunkFacts(props: {
   readonly of: KnowledgeBaseName
   readonly chunk: PlacedChunk
   readonly index: number
   readonly text: string
-}
-
-function ChunkFacts({ of, chunk: { start, end, facts }, index, text }: ChunkFactsProps) {
+}) {
+  const {
+    of,
+    chunk: { start, end, facts },
+    index,
+    text,
+  } = props
   const sought = text.slice(start, Math.min(end, start + SOUGHT_CHARS_MAX)).toWellFormed()
   const query = new URLSearchParams({ q: sought.trim() })
   const known = Object.entries(facts).filter(([, value]) => value !== null)
@@ -257,14 +261,13 @@ function ChunkFacts({ of, chunk: { start, end, facts }, index, text }: ChunkFact
   )
 }
 
-interface ChunkedTextProps {
+/** The text with its chunks in two alternating colours, darker where they overlap. CSS skips drawing distant blocks. */
+function ChunkedText(props: {
   readonly text: string
   readonly chunks: readonly Span[]
   readonly marked: Span | undefined
-}
-
-/** The text with its chunks in two alternating colours, darker where they overlap. Distant blocks are not drawn, by CSS. */
-function ChunkedText({ text, chunks, marked }: ChunkedTextProps) {
+}) {
+  const { text, chunks, marked } = props
   const mark = useRef<HTMLElement>(null)
   const blocks = useMemo(() => blocksOf(text), [text])
   useEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [marked?.start, marked?.end])

@@ -19,16 +19,16 @@ import { FacetPanel, TypedInput } from './facets.tsx'
 
 const PAGE_ROWS = 50
 
-/** What the list shows, as its address says it. */
+/** State of the list, as in its address. */
 interface ListAddress {
   readonly shows: 'documents' | 'chunks'
   readonly words: string
-  /** Where the words are looked for: in texts, or in ids and titles. */
+  /** Where to find the words: in texts, or in ids and titles. */
   readonly within: 'text' | 'name'
   readonly filters: Filters
   /** From 1 on. */
   readonly page: number
-  /** Where that page begins, if known: the server then reads only this page. */
+  /** Start of the page, if known: the server then reads only this page. */
   readonly cursor?: string | undefined
 }
 
@@ -42,7 +42,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
     setIsWhole(false)
     setSelected(ids)
   }
-  // "All" was said of the list before.
+  // "All" referred to the previous list.
   useLayoutEffect(() => setIsWhole(false), [here, queryOfList(shown)])
   const types = knownOf('knowledgeBases', of)?.metadata_types ?? {}
   const page = useResource((signal) => readPage(of, shown, signal), [project, name, shown])
@@ -161,16 +161,15 @@ function wordsOfPlace(page: number, rows: number, total: number | null): string 
   return total === null ? `${place}, best matches first` : `${place} of ${shownCount(total)}`
 }
 
-interface ExportLinksProps {
-  readonly of: KnowledgeBaseName
-  readonly filters: Filters
-  readonly types: ColumnTypes
-}
-
 /** Proxies and servers accept addresses up to about this length. */
 const ADDRESS_CHARS_MAX = 4000
 
-function ExportLinks({ of, filters, types }: ExportLinksProps) {
+function ExportLinks(props: {
+  readonly of: KnowledgeBaseName
+  readonly filters: Filters
+  readonly types: ColumnTypes
+}) {
+  const { of, filters, types } = props
   const statement = statementOf(of, filters, types)
   return (
     <>
@@ -257,13 +256,12 @@ function Pages({ here, shown, next, total }: PagesProps) {
   )
 }
 
-interface ListSearchProps {
+/** The list's state and the search words. */
+function ListSearch(props: {
   readonly shown: ListAddress
   readonly onShow: (change: Partial<ListAddress>) => void
-}
-
-/** What the list shows, and the words to find in it. */
-function ListSearch({ shown, onShow }: ListSearchProps) {
+}) {
+  const { shown, onShow } = props
   const [words, setWords] = useState(shown.words)
   useLayoutEffect(() => setWords(shown.words), [shown.words])
   const box = useRef<HTMLInputElement>(null)
@@ -351,7 +349,8 @@ async function readPage(
     id,
     title: title ?? id,
     excerpt: firstLines.get(id) ?? '',
-    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk')}`,
+    // The number of chunks stays on one line.
+    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk').replace(' ', '\u00a0')}`,
     metadata,
   }))
   return { rows, total, next }
@@ -359,7 +358,7 @@ async function readPage(
 
 const LINE_CHARS_MAX = 160
 
-/** How the text of each document begins. @throws ApiError */
+/** The start of each document's text. @throws ApiError */
 async function readFirstLines(
   { project, name }: KnowledgeBaseName,
   ids: readonly string[],

@@ -21,14 +21,13 @@ import { shownCount } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
 
-interface FacetPanelProps {
+export function FacetPanel(props: {
   readonly of: KnowledgeBaseName
   readonly types: ColumnTypes
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-}
-
-export function FacetPanel({ of, types, filters, onFilters }: FacetPanelProps) {
+}) {
+  const { of, types, filters, onFilters } = props
   const columns = Object.keys(types)
   if (columns.length === 0) return null
   return (
@@ -86,7 +85,7 @@ function Facet(props: FacetProps) {
 
 const IS_DAY = `regexp_matches(v, '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]($|[ T])')`
 
-/** Rows of JSON have no dates: they come as texts that begin with a day. */
+/** Rows of JSON have no dates: they come as texts that start with a day. */
 function TextFacet(props: FacetProps) {
   const { of, column } = props
   const days = useResource(

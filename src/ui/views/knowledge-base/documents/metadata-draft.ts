@@ -8,7 +8,7 @@ export interface DraftField {
   readonly kind: FieldKind
   /** As it is typed; empty: no value. */
   readonly text: string
-  /** What is stored; undefined: nothing is. */
+  /** The stored value; undefined: none. */
   readonly stored: unknown
 }
 
@@ -76,7 +76,7 @@ function numberOf(name: string, text: string): unknown {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? text.trim() : value
 }
 
-/** What is stored now with what was changed put over it, for a document that is stored anew. */
+/** Puts changes over what is stored now, for replacing a document. */
 export function overStored(stored: Fields, changes: Fields): Fields {
   const values = Object.entries({ ...stored, ...changes })
   return Object.fromEntries(values.filter(([, value]) => value !== null))
@@ -88,7 +88,7 @@ export function textsOver(stored: Texts, opened: Texts, typed: Texts): Texts {
   return { ...stored, ...Object.fromEntries(changed) }
 }
 
-/** What was typed over; null takes a value away. @throws Error as `typedValue` */
+/** The fields that were edited; null removes a value. @throws Error as `typedValue` */
 export function changesOf(draft: readonly DraftField[]): Fields {
   const changed = draft.filter(({ kind, text, stored }) => text !== textOf(kind, stored))
   return Object.fromEntries(changed.map((field) => [field.name, typedValue(field)]))

@@ -135,7 +135,7 @@ function costsOf(kb: KnowledgeBase, type: string, documents: number): readonly s
 
 type Stored = NonNullable<KnowledgeBase['params']['preprocessing']>
 
-/** Without a named type, the options tell it. */
+/** Without a type, it follows from the options. */
 function typeOf(stored: Stored): string {
   if (typeof stored.type === 'string') return stored.type
   const known = [...TYPES, ...OTHER_TYPES].map(([one]) => one)
@@ -166,16 +166,15 @@ function preprocessingOf({ type = 'auto', size = '', overlap = '' }: Values, sto
   return Object.keys(config).length === 0 ? { type } : { type, [`${type}_config`]: config }
 }
 
-interface RechunkProgressProps {
+/** The last job that chunked the stored documents again, while it is news. */
+function RechunkProgress(props: {
   readonly of: KnowledgeBaseName
   /** Counts the jobs that were started here. */
   readonly begun: number
   readonly onRunning: (isRunning: boolean) => void
   readonly onOver: () => void
-}
-
-/** The last job that chunked the stored documents again, while it is news. */
-function RechunkProgress({ of, begun, onRunning, onOver }: RechunkProgressProps) {
+}) {
+  const { of, begun, onRunning, onOver } = props
   const { project, name } = of
   const { data, failure, reload } = useResource(
     async (signal) => {
@@ -259,14 +258,13 @@ function Preview({ of, kb, now, next }: PreviewProps) {
   )
 }
 
-interface PreviewedChunksProps {
+function PreviewedChunks(props: {
   readonly title: string
   readonly of: KnowledgeBaseName
   readonly text: string
   readonly preprocessing: object
-}
-
-function PreviewedChunks({ title, of, text, preprocessing }: PreviewedChunksProps) {
+}) {
+  const { title, of, text, preprocessing } = props
   const json = { text: text.slice(0, TEXT_CHARS_MAX), knowledge_base: of.name, preprocessing }
   const { data, failure, isLoading } = useResource(
     async (signal) => {

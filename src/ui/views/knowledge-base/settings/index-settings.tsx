@@ -90,12 +90,13 @@ export function IndexSettings({ of, chunks, onSaved }: SectionProps) {
 
 type Indexes = Awaited<ReturnType<typeof readIndexes>>
 
-interface IndexFormProps extends Pick<SectionProps, 'of' | 'chunks' | 'onSaved'> {
-  readonly now: NonNullable<Indexes['now']>
-  readonly possible: Indexes['possible']
-}
-
-function IndexForm({ of, chunks, now, possible, onSaved }: IndexFormProps) {
+function IndexForm(
+  props: Pick<SectionProps, 'of' | 'chunks' | 'onSaved'> & {
+    readonly now: NonNullable<Indexes['now']>
+    readonly possible: Indexes['possible']
+  },
+) {
+  const { of, chunks, now, possible, onSaved } = props
   const stored: Values = { type: TYPES.find(([one]) => one === now.type)?.[0] ?? 'auto' }
   const [values, setValues] = useState(stored)
   const { type = 'auto' } = values
@@ -155,7 +156,7 @@ function stateWords(type: string, state: string): string {
   return state === 'ready' ? `The ${type} index answers searches` : 'Searches are exact'
 }
 
-/** What a save replaces. */
+/** The part a save replaces. */
 function searchPart({ params }: KnowledgeBase) {
   const { language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion } = params
   return [language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion]

@@ -108,7 +108,7 @@ export function EmbeddingSettings(props: SectionProps) {
 
 const CALL_TEXTS_MAX = 256
 const CALL_BYTES_MAX = 262_144
-/** Of texts in Latin letters; others have more. */
+/** For Latin text; other scripts have more. */
 const BYTES_PER_TOKEN = 4
 
 function costsOf(chunks: number, bytes: number, { provider }: Values): readonly string[] {

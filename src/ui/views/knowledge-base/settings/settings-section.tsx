@@ -87,13 +87,8 @@ export function SettingsSection(props: SettingsSectionProps) {
   )
 }
 
-export function Costs({
-  lines,
-  label,
-}: {
-  readonly lines: readonly string[]
-  readonly label: string
-}) {
+export function Costs(props: { readonly lines: readonly string[]; readonly label: string }) {
+  const { lines, label } = props
   if (lines.length === 0) return null
   return (
     <div class="kb-costs small" role="note" aria-label={label}>
@@ -132,13 +127,12 @@ function wordsOfChange({ field, before, after }: Change): string {
   return `${field.label}: ${words(before)} → ${words(after)}`
 }
 
-interface SettingInputProps {
+function SettingInput(props: {
   readonly field: SettingField
   readonly value: string
   readonly onChange: (value: string) => void
-}
-
-function SettingInput({ field, value, onChange }: SettingInputProps) {
+}) {
+  const { field, value, onChange } = props
   const { label, kind = 'text', options, hint, error, placeholder = '' } = field
   if (options !== undefined) {
     return <SelectField {...{ label, hint, error, value, options }} onChoose={onChange} />
@@ -167,7 +161,7 @@ type Changes = object | ((now: KnowledgeBase) => object)
 
 /**
  * Saves one part, unless another window has changed just that part since it was read.
- * @param partOf what a save replaces: the rest may change meanwhile, as metadata does with every insert
+ * @param partOf the part a save replaces: the rest may change meanwhile, as metadata does with every insert
  */
 export function useSaving(
   { of, kb, onSaved }: Pick<SectionProps, 'of' | 'kb' | 'onSaved'>,

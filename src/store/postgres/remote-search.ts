@@ -1,0 +1,319 @@
+/** The nearest chunks and the best keyword hits of a knowledge base, by one statement in PostgreSQL. */
+import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
+import { quote } from '../../core/domain/identifier.ts'
+import type { IndexReport, VectorIndexDefinition } from '../../core/domain/index-definition.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
+import type {
+  KeywordHits,
+  NearestChunk,
+  NearestChunks,
+  NearestFound,
+  NearestSearch,
+} from '../../core/domain/ports/search-ports.ts'
+import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import { AppError } from '../../core/errors.ts'
+import { numbersOf, ROW_COLUMNS } from './remote-rows.ts'
+import { BASES, remoteTables } from './remote-tables.ts'
+
+export interface RemotePlace {
+  readonly place: StoragePlace
+  readonly run: RunRemote
+  /** Takes the rows of chunks that were found. */
+  found(rows: Awaited<ReturnType<RunRemote>>): void
+}
+
+interface RemoteQuery extends RemotePlace {
+  readonly search: NearestSearch
+  readonly measure: Measure
+}
+
+/** The distance of two vectors to the last bit as here, since PostgreSQL rounds in another way. */
+type Measure = (one: Float32Array, other: Float32Array) => number
+
+/**
+ * With an index, PostgreSQL scans on until enough rows meet the conditions, in the right order. Compiling a statement takes
+ * longer than running it.
+ */
+export const SEARCH_SETTINGS = `SET LOCAL hnsw.iterative_scan = strict_order;
+  SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100; SET LOCAL jit = off`
+
+/** Searches, and what metrics ask of them. */
+type SearchPort = NearestChunks & {
+  reportOf(kb: KnowledgeBase): IndexReport | null
+}
+
+/**
+ * The same searches, but those of knowledge bases without a copy run in PostgreSQL.
+ * @param remoteOf null: all rows are here
+ */
+export function searchesOver(
+  inner: SearchPort,
+  remoteOf: (kb: KnowledgeBase) => RemotePlace | null,
+  measure: Measure,
+): SearchPort {
+  return {
+    reportOf: (kb) => inner.reportOf(kb),
+    async nearest(search, signal) {
+      const remote = remoteOf(search.knowledgeBase)
+      if (remote === null) return inner.nearest(search, signal)
+      return searchRemote({ ...remote, search, measure })
+    },
+    access(kb, isPrefiltered) {
+      const remote = remoteOf(kb)
+      if (remote === null) return inner.access(kb, isPrefiltered)
+      const isIndexed = kb.vectorIndex?.type === 'hnsw'
+      const how = isIndexed ? 'by its HNSW index' : 'which measures all vectors'
+      return { kind: 'memory', detail: `those in PostgreSQL (${remote.place.source.name}), ${how}` }
+    },
+  }
+}
+
+/** Exactly the chunks that measuring all of them in PostgreSQL finds, and those that are equal to the last. */
+async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
+  const { queryVector, keywordSearch } = query.search
+  // Of the moment at which it was asked: what is written later is found by the next search.
+  const isCurrent = () => true
+  if (keywordSearch === undefined) {
+    return { neighbours: await nearestOf(query, queryVector), isCurrent }
+  }
+  const { neighbours, keywordHits } = await hybridOf(query, {
+    keywordSearch,
+    vector: queryVector,
+  })
+  const feedback: NearestFound['feedback'] = {
+    vectorsOf: (keys) => vectorsOf(query, keys),
+    async searchBy(vector) {
+      const { neighbours: near, keywordHits: hits } = await hybridOf(query, {
+        keywordSearch,
+        vector,
+      })
+      const known = new Set(near.map(({ key }) => key))
+      const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
+      const measured = await distancesOf(query, others, vector)
+      // A score does not depend on the vector: those of the others are known from before.
+      const scoresOf = (keys: readonly bigint[]) => {
+        const earlier = keywordHits.scoresOf(keys)
+        return hits.scoresOf(keys).map((score, index) => Math.max(score, earlier[index] ?? 0))
+      }
+      return { neighbours: [...near, ...measured], keywordHits: { ...hits, scoresOf } }
+    },
+  }
+  return { neighbours, keywordHits, feedback, isCurrent }
+}
+
+/** Text of a statement, with the values of its placeholders. */
+class Statement {
+  readonly values: SourceValue[]
+  /** A condition on the rows of chunks. */
+  readonly where: string
+
+  constructor(condition: SourceSelect | null = null) {
+    this.values = [...(condition?.values ?? [])]
+    this.where = condition === null || condition.sql === '' ? 'true' : condition.sql
+  }
+
+  value(value: SourceValue, type: string): string {
+    this.values.push(value)
+    return `$${this.values.length}::${type}`
+  }
+
+  vector(vector: Float32Array): string {
+    return this.value(`[${vector.join(',')}]`, 'vector')
+  }
+
+  keys(keys: readonly bigint[]): string {
+    return this.value(`{${keys.join(',')}}`, 'bigint[]')
+  }
+}
+
+/** More than are wanted, among which rounding may decide. */
+const EXTRA = 16
+
+/** A row of an answer that begins with `ROW_COLUMNS, distance`. */
+interface FoundRow extends NearestChunk {
+  readonly vector: Float32Array
+}
+
+const VECTOR_PLACE = ROW_COLUMNS.split(',').findIndex((name) => name.trim() === 'vector')
+/** Of the column after those of a row. */
+const DISTANCE_PLACE = ROW_COLUMNS.split(',').length
+
+function foundRow(row: readonly (string | null)[]): FoundRow {
+  const vector = Float32Array.from(numbersOf(row[VECTOR_PLACE]), Number)
+  return { key: BigInt(row[0] ?? 0), distance: Number(row[DISTANCE_PLACE]), vector }
+}
+
+/**
+ * The nearest as they are measured here, of at least `fetched` rows or all there are, the nearest first by PostgreSQL.
+ * @returns null where rows that were not fetched may be among them
+ */
+function exactlyNearest(
+  { search, measure }: RemoteQuery,
+  found: readonly FoundRow[],
+  vector: Float32Array,
+  fetched: number,
+): readonly NearestChunk[] | null {
+  const { count } = search
+  const [wanted, last] = [found[count - 1], found.at(-1)]
+  // Each of the two is off by no more than a half of this.
+  const margin = 4 * (vector.length + 2) * 2 ** -24
+  const isCut = wanted !== undefined && last !== undefined && found.length >= fetched
+  if (isCut && last.distance <= wanted.distance + margin) return null
+  const measured = found.map(({ key, vector: own }) => ({ key, distance: measure(own, vector) }))
+  measured.sort((one, other) => one.distance - other.distance)
+  const limit = measured[count - 1]?.distance ?? Number.POSITIVE_INFINITY
+  return measured.filter(({ distance }) => distance <= limit)
+}
+
+async function nearestOf(
+  query: RemoteQuery,
+  vector: Float32Array,
+  extra = EXTRA,
+): Promise<readonly NearestChunk[]> {
+  const { place, search, run } = query
+  const statement = new Statement(search.condition)
+  const fetched = search.count + extra
+  const sql = `SELECT ${ROW_COLUMNS}, vector <=> ${statement.vector(vector)} AS distance
+    FROM ${remoteTables(place).chunks} WHERE ${statement.where}
+    ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES`
+  const rows = await run(sql, statement.values)
+  query.found(rows)
+  const nearest = exactlyNearest(query, rows.map(foundRow), vector, fetched)
+  return nearest ?? nearestOf(query, vector, extra * 4)
+}
+
+interface HybridQuery {
+  readonly keywordSearch: KeywordSearch
+  readonly vector: Float32Array
+  /** The number of best hits wanted. */
+  readonly hitCount?: number
+  readonly extra?: number
+}
+
+async function hybridOf(
+  query: RemoteQuery,
+  hybrid: HybridQuery,
+): Promise<{ readonly neighbours: readonly NearestChunk[]; readonly keywordHits: KeywordHits }> {
+  const { search, run, measure } = query
+  const { vector, keywordSearch, hitCount = keywordSearch.count, extra = EXTRA } = hybrid
+  const fetched = search.count + extra
+  const statement = hybridStatement(query, { ...hybrid, hitCount, fetched })
+  const rows = await run(statement.sql, statement.values)
+  query.found(rows)
+  const found = rows.map((row) => {
+    const [score, isBest, isNear, bound] = row.slice(DISTANCE_PLACE + 1)
+    const is = { isBest: isBest === 't', isNear: isNear === 't' }
+    return { ...foundRow(row), ...is, score: Number(score), bound: Number(bound) }
+  })
+  const near = found.filter(({ isNear }) => isNear)
+  const neighbours = exactlyNearest(query, near, vector, fetched)
+  if (neighbours === null) return hybridOf(query, { ...hybrid, extra: extra * 4 })
+  const known = new Map(found.map((one) => [one.key, one]))
+  const best = found.filter(({ isBest }) => isBest).sort((one, other) => other.score - one.score)
+  const keywordHits: KeywordHits = {
+    best: best.map(({ key, score }) => ({ key, score })),
+    scoreBound: found[0]?.bound ?? 0,
+    scoresOf: (asked) => asked.map((key) => known.get(key)?.score ?? 0),
+    async bestOf(more) {
+      return (await hybridOf(query, { ...hybrid, hitCount: more })).keywordHits.best
+    },
+    async distancesOf(asked) {
+      const here = asked.flatMap((key) => known.get(key) ?? [])
+      const others = asked.filter((key) => !known.has(key))
+      const measured = here.map(({ key, vector: own }) => ({ key, distance: measure(own, vector) }))
+      return [...measured, ...(await distancesOf(query, others, vector))]
+    },
+  }
+  return { neighbours, keywordHits }
+}
+
+/** The nearest and the best hits, each with its distance and its score, and what no score reaches. */
+function hybridStatement(
+  { place, search }: RemoteQuery,
+  {
+    keywordSearch,
+    vector,
+    hitCount,
+    fetched,
+  }: HybridQuery & { readonly hitCount: number; readonly fetched: number },
+): { readonly sql: string; readonly values: readonly SourceValue[] } {
+  const { chunks, terms } = remoteTables(place)
+  const statement = new Statement(search.condition)
+  const { keys, counts } = keywordSearch.terms
+  const wanted = statement.keys(keys)
+  const uses = statement.value(`{${counts.join(',')}}`, 'float8[]')
+  const near = statement.vector(vector)
+  const table = statement.value(place.table, 'text')
+  const { k1, b, scoreDigits } = BM25
+  const saturation = `p.frequency + ${k1} * (${1 - b} + ${b} * c.term_count / w.mean)`
+  const rounded = (value: string) => `round((${value})::numeric, ${scoreDigits})::float8`
+  const columns = ROW_COLUMNS.split(',').map((name) => `c.${name.trim()}`)
+  const sql = `WITH weights AS (
+      SELECT q.term, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
+          (s.chunk_count - coalesce(t.chunk_count, 0) + 0.5::float8)
+          / (coalesce(t.chunk_count, 0) + 0.5::float8)) AS weight
+        FROM unnest(${wanted}, ${uses}) AS q(term, uses) LEFT JOIN ${terms} AS t ON t.term = q.term,
+          ${BASES} AS s WHERE s.name = ${table}),
+    hits AS MATERIALIZED (
+      SELECT c.chunk_key, ${rounded(`sum(w.weight * p.frequency * ${k1 + 1} / (${saturation}))`)} AS score
+        FROM ${chunks} AS c CROSS JOIN weights AS w CROSS JOIN LATERAL
+          (SELECT c.frequencies[array_position(c.terms, w.term)] AS frequency) AS p
+        WHERE c.terms && ${wanted} AND (${statement.where}) AND p.frequency IS NOT NULL
+        GROUP BY c.chunk_key),
+    best AS (SELECT * FROM hits ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
+    near AS (SELECT chunk_key, vector <=> ${near} AS distance FROM ${chunks}
+      WHERE ${statement.where} ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES)
+    SELECT ${columns.join(', ')}, c.vector <=> ${near} AS distance, coalesce(h.score, 0),
+        b.chunk_key IS NOT NULL, n.chunk_key IS NOT NULL,
+        (SELECT ${rounded(`sum(weight) * ${k1 + 1}`)} FROM weights)
+      FROM ${chunks} AS c LEFT JOIN hits AS h ON h.chunk_key = c.chunk_key
+        LEFT JOIN best AS b ON b.chunk_key = c.chunk_key
+        LEFT JOIN near AS n ON n.chunk_key = c.chunk_key
+      WHERE c.chunk_key IN (SELECT chunk_key FROM best UNION SELECT chunk_key FROM near)
+      ORDER BY distance`
+  return { sql, values: statement.values }
+}
+
+async function distancesOf(
+  query: RemoteQuery,
+  keys: readonly bigint[],
+  vector: Float32Array,
+): Promise<readonly NearestChunk[]> {
+  const vectors = await vectorsOf(query, keys)
+  return [...vectors].map(([key, own]) => ({ key, distance: query.measure(own, vector) }))
+}
+
+async function vectorsOf(
+  { place, run }: RemoteQuery,
+  keys: readonly bigint[],
+): Promise<ReadonlyMap<bigint, Float32Array>> {
+  if (keys.length === 0) return new Map()
+  const rows = await run(
+    `SELECT chunk_key, vector FROM ${remoteTables(place).chunks} WHERE chunk_key = ANY($1::bigint[])`,
+    [`{${keys.join(',')}}`],
+  )
+  return new Map(
+    rows.map(([key, vector]) => [BigInt(key ?? 0), Float32Array.from(numbersOf(vector), Number)]),
+  )
+}
+
+/** @throws AppError `invalid_request` for a type that PostgreSQL does not have */
+export async function indexRemote(
+  run: RunRemote,
+  place: StoragePlace,
+  definition: VectorIndexDefinition | null,
+): Promise<void> {
+  const { chunks } = remoteTables(place)
+  const name = `eider.${quote(`${place.table}:hnsw`)}`
+  if (definition?.type === 'ivf') {
+    const message =
+      'In PostgreSQL an index is of the type hnsw; without one all vectors are compared'
+    throw new AppError('invalid_request', message)
+  }
+  await run(`DROP INDEX IF EXISTS ${name}`)
+  if (definition?.type !== 'hnsw') return
+  const { m = 16, ef_construction: construction = 128 } = definition.options
+  await run(`CREATE INDEX ${quote(`${place.table}:hnsw`)} ON ${chunks}
+    USING hnsw (vector vector_cosine_ops) WITH (m = ${m}, ef_construction = ${construction})`)
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { AskedAnswer } from '../../../bench/quality/asked-answer.ts'
+import {
+  type ClassQuestion,
+  classQuestions,
+  isExpected,
+  QUESTION_CLASSES,
+  type QuestionClass,
+} from '../../../bench/quality/class-questions.ts'
+import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
+
+const PROJECT = '/api/projects/mindsdb'
+const QUESTIONS = 30
+/** More take so long that the insert becomes a job. */
+const ROWS_PER_INSERT = 5
+const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
+
+/** Somewhat below what docs/agents/measuring.md has. */
+const FLOORS: Readonly<Record<QuestionClass, number>> = {
+  definition: 17,
+  option: 15,
+  number: 18,
+  'yes or no': 22,
+  'how-to': 23,
+  list: 19,
+  licence: 18,
+  comparison: 22,
+  'follow-up': 20,
+  count: 20,
+}
+
+let t: TestApp
+let questions: readonly ClassQuestion[] = []
+
+beforeAll(async () => {
+  t = await createTestApp({ embedders: 'real' })
+  const readmes = await readmeFiles(join(import.meta.dir, '../../../node_modules'), README_LIMITS)
+  questions = classQuestions(readmes, QUESTIONS)
+  const names = new Set(questions.flatMap(({ expected }) => expected.map((one) => one.document)))
+  const kbs = `${PROJECT}/knowledge_bases`
+  const record = { name: 'readmes', metadata_columns: ['license'] }
+  await t.send('POST', kbs, { knowledge_base: record })
+  await t.send('POST', kbs, { knowledge_base: { ...record, name: 'licenses' } })
+  const rows = readmes.map(({ packageName: id, license, text: content }) => ({
+    id,
+    license,
+    content,
+  }))
+  const asked = rows.filter(({ id }) => names.has(id))
+  for (let from = 0; from < asked.length; from += ROWS_PER_INSERT) {
+    const some = asked.slice(from, from + ROWS_PER_INSERT)
+    const { status } = await t.send('PUT', `${kbs}/readmes`, { knowledge_base: { rows: some } })
+    expect(status).toBe(200)
+  }
+  const short = rows.map((row) => ({ ...row, content: row.id }))
+  await t.send('PUT', `${kbs}/licenses`, { knowledge_base: { rows: short } })
+  for (const base of ['readmes', 'licenses']) {
+    const agent = { name: `${base}_guide`, data: { knowledge_bases: [`mindsdb.${base}`] } }
+    await t.send('POST', `${PROJECT}/agents`, { agent })
+  }
+}, 300_000)
+afterAll(() => t.close())
+
+async function answerTo({ question, before, count }: ClassQuestion): Promise<AskedAnswer> {
+  const agent = count === null ? 'readmes_guide' : 'licenses_guide'
+  const asked = async (messages: readonly object[]) => {
+    const { body } = await t.send('POST', `${PROJECT}/agents/${agent}/completions`, { messages })
+    return (body as { readonly message: AskedAnswer }).message
+  }
+  if (before === null) return asked([{ question, answer: '' }])
+  const first = await asked([{ question: before, answer: '' }])
+  return asked([
+    { question: before, answer: first.content },
+    { question, answer: '' },
+  ])
+}
+
+async function isRight(asked: ClassQuestion): Promise<boolean> {
+  const answer = await answerTo(asked)
+  if (asked.count === null) return isExpected(asked, answer)
+  // The statement is there, and so is what it gives.
+  return /```sql/.test(answer.content) && answer.content.includes(`| ${asked.count} |`)
+}
+
+test.each(QUESTION_CLASSES)(
+  'questions of the class %s',
+  async (questionClass) => {
+    const own = questions.filter((one) => one.questionClass === questionClass)
+    const wrong: string[] = []
+    for (const one of own) if (!(await isRight(one))) wrong.push(one.question)
+    const right = own.length - wrong.length
+    expect(own.length).toBeGreaterThanOrEqual(QUESTIONS)
+    expect(right, wrong.join('\n')).toBeGreaterThanOrEqual(FLOORS[questionClass])
+  },
+  180_000,
+)

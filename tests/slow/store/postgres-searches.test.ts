@@ -1,0 +1,222 @@
+/** Searches that run in PostgreSQL, where a knowledge base has no copy here: the same ids in the same order as embedded. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { testPgvector } from '../../support/pgvector-server.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
+
+const server = await testPgvector()
+const opened: TestApp[] = []
+const KB = '/api/projects/mindsdb/knowledge_bases/kb'
+const STORAGE = 'storage = {"database": "pg", "table": "kb", "copy": false}'
+
+async function app(): Promise<TestApp> {
+  const one = await createTestApp({ environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
+  opened.push(one)
+  return one
+}
+
+async function run(one: TestApp, sql: string): Promise<string | null> {
+  const { body } = await one.send('POST', '/api/sql/query', { query: sql })
+  return (body as { error_message?: string | null }).error_message ?? null
+}
+
+async function must(one: TestApp, sql: string): Promise<void> {
+  const failure = await run(one, sql)
+  if (failure !== null) throw new Error(`${sql}: ${failure}`)
+}
+
+async function connected(): Promise<TestApp> {
+  const one = await app()
+  const parameters = JSON.stringify({ ...server?.parameters, storage: true })
+  await must(one, `CREATE DATABASE pg ENGINE = 'postgres', PARAMETERS = ${parameters}`)
+  return one
+}
+
+afterAll(async () => {
+  for (const one of opened) await one.close()
+  await server?.stop()
+})
+
+const WORDS =
+  `tea green black smoked steamed grass roasted rice shade mountain river spring leaf bud
+  oolong white yellow dark jasmine lemon ginger honey milk sugar cup pot water boil steep`.split(
+    /\s+/,
+  )
+
+/** Always the same numbers. */
+function random(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
+
+function corpus(count: number): readonly Readonly<Record<string, unknown>>[] {
+  const next = random(7)
+  const word = () => WORDS[Math.floor(next() * WORDS.length)] ?? ''
+  return Array.from({ length: count }, (_, index) => ({
+    id: `d${index}`,
+    content: Array.from({ length: 4 + Math.floor(next() * 12) }, word).join(' '),
+    price: Math.floor(next() * 50),
+    weight: Math.round(next() * 1000) / 10,
+    kind: ['green', 'black', 'Oolong', null][index % 4],
+    day: `2024-0${1 + (index % 9)}-1${index % 10}`,
+    fine: index % 3 === 0,
+  }))
+}
+
+const TEXTS = [
+  'green tea',
+  'smoked',
+  'rice and honey',
+  'lemon lemon ginger pot',
+  'unknown words only',
+]
+const CONDITIONS = [
+  '',
+  'AND price < 10',
+  `AND kind = 'green' AND price BETWEEN 5 AND 40`,
+  `AND kind IN ('black', 'Oolong') AND NOT (weight > 50)`,
+  `AND (kind IS NULL OR day >= '2024-05-01')`,
+  'AND fine = true AND price > 48',
+  `AND id = 'd17'`,
+]
+const MODES = [
+  '',
+  'AND hybrid_search = true',
+  'AND hybrid_search_alpha = 0',
+  'AND hybrid_search_alpha = 0.3',
+]
+const FUSIONS = ['', `AND hybrid_search = true AND hybrid_search_fusion = 'rrf'`]
+
+function searches(): readonly string[] {
+  const all: string[] = []
+  for (const text of TEXTS) {
+    for (const condition of CONDITIONS) {
+      for (const mode of [...MODES, ...FUSIONS.slice(1)]) {
+        all.push(
+          `SELECT id, chunk_content, price FROM kb WHERE content = '${text}' ${condition} ${mode} LIMIT 7`,
+        )
+      }
+    }
+  }
+  return all
+}
+
+describe.skipIf(server === null)('searches in PostgreSQL', () => {
+  let embedded: TestApp
+  let remote: TestApp
+
+  beforeAll(async () => {
+    embedded = await app()
+    remote = await connected()
+    await must(embedded, `CREATE KNOWLEDGE_BASE kb USING language = 'english'`)
+    await must(remote, `CREATE KNOWLEDGE_BASE kb USING ${STORAGE}`)
+    const knowledge_base = { rows: corpus(300) }
+    for (const one of [embedded, remote]) {
+      expect((await one.send('PUT', KB, { knowledge_base })).status).toBe(200)
+    }
+  }, 120_000)
+
+  test('give the same rows in the same order as the embedded store', async () => {
+    const differing: string[] = []
+    for (const search of searches()) {
+      const [here, there] = [await embedded.rows(search), await remote.rows(search)]
+      if (!Bun.deepEquals(here, there))
+        differing.push(`${search}\n${JSON.stringify(here)}\n${JSON.stringify(there)}`)
+    }
+    expect(differing.join('\n\n')).toBe('')
+  }, 120_000)
+
+  test('with distances and relevances that differ by rounding only', async () => {
+    for (const mode of MODES) {
+      const search = `SELECT id, distance, relevance FROM kb WHERE content = 'green tea' ${mode} LIMIT 9`
+      const [here, there] = [await embedded.rows(search), await remote.rows(search)]
+      for (const [index, [, distance, relevance]] of here.entries()) {
+        expect(Number(there[index]?.[1])).toBeCloseTo(Number(distance), 5)
+        expect(Number(there[index]?.[2])).toBeCloseTo(Number(relevance), 5)
+      }
+    }
+  })
+
+  test('are parts of larger statements, as far as they are bounded', async () => {
+    const near = `SELECT id, kind, price FROM kb WHERE content = 'jasmine honey' LIMIT 20`
+    const statement = `WITH near AS (${near}) SELECT kind, count(*), sum(price) FROM near GROUP BY kind ORDER BY kind`
+    expect(await remote.rows(statement)).toEqual(await embedded.rows(statement))
+    const { body } = await remote.send('POST', `${KB}/search`, { query: 'green tea', k: 5 })
+    const { body: own } = await embedded.send('POST', `${KB}/search`, {
+      query: 'green tea',
+      k: 5,
+    })
+    const ids = (found: unknown) =>
+      (found as { results: { id: string }[] }).results.map(({ id }) => id)
+    expect(ids(body)).toEqual(ids(own))
+  })
+
+  test('documents are replaced, changed, read and removed without a copy', async () => {
+    for (const one of [embedded, remote]) {
+      const put = { content: 'Genmaicha with roasted rice', metadata: { price: 3 } }
+      expect((await one.send('PUT', `${KB}/documents/d1`, put)).status).toBe(200)
+      const patch = { metadata: { price: 4, kind: 'green' } }
+      expect((await one.send('PATCH', `${KB}/documents/d1`, patch)).status).toBe(200)
+      expect((await one.send('DELETE', `${KB}/documents/d2`)).status).toBe(204)
+    }
+    const read = async (one: TestApp) => (await one.send('GET', `${KB}/documents/d1`)).body
+    expect(await read(remote)).toEqual(await read(embedded))
+    const search = `SELECT id, price FROM kb WHERE content = 'genmaicha' LIMIT 3`
+    expect(await remote.rows(search)).toEqual(await embedded.rows(search))
+    const [stored] = (await server?.run('SELECT count(*)::int AS n FROM eider.kb')) ?? []
+    expect(stored?.n).toBe(299)
+  })
+
+  test('another Eider finds at once what was written', async () => {
+    const other = await connected()
+    await must(other, `CREATE KNOWLEDGE_BASE kb USING ${STORAGE}, attach = true`)
+    await must(other, `INSERT INTO kb (id, content) VALUES ('new', 'kombucha ferments')`)
+    const search = `SELECT id FROM kb WHERE content = 'kombucha ferments' LIMIT 1`
+    expect(await remote.rows(search)).toEqual([['new']])
+    expect(await other.rows(search)).toEqual([['new']])
+  })
+
+  test('a copy under another name on the same server has all rows', async () => {
+    const storage = 'storage = {"database": "pg", "table": "kb"}'
+    await must(remote, `CREATE KNOWLEDGE_BASE copied USING ${storage}, attach = true`)
+    expect(await remote.rows('SELECT count(*) FROM copied')).toEqual([[300]])
+    await must(remote, 'DROP KNOWLEDGE_BASE copied')
+    expect(await remote.rows(`SELECT id FROM kb WHERE content = 'tea' LIMIT 1`)).toHaveLength(1)
+    expect((await remote.send('GET', `${KB}/map`)).text).toContain('copy')
+  })
+
+  test('what needs all rows says so, and what to do', async () => {
+    for (const statement of [
+      'SELECT count(*) FROM kb',
+      `SELECT kind, count(*) FROM kb GROUP BY kind`,
+      `UPDATE kb SET price = 1 WHERE id = 'd3'`,
+      `DELETE FROM kb WHERE price > 3`,
+      'CREATE TABLE all_of_it AS SELECT id FROM kb',
+      `SELECT id FROM kb WHERE content = '"green tea"' AND hybrid_search = true LIMIT 3`,
+    ]) {
+      expect([statement, await run(remote, statement)]).toEqual([
+        statement,
+        expect.stringContaining('copy'),
+      ])
+    }
+    const odd = `SELECT id FROM kb WHERE content = 'tea' AND length(kind) = 5 LIMIT 3`
+    expect(await run(remote, odd)).toContain('compare columns with values')
+    expect((await remote.send('GET', `${KB}/documents`)).text).toContain('copy')
+  })
+
+  test('an HNSW index in PostgreSQL answers, and its EXPLAIN says so', async () => {
+    const search = `SELECT id FROM kb WHERE content = 'green tea' AND price < 30 LIMIT 5`
+    const exact = await remote.rows(search)
+    expect(JSON.stringify(await remote.rows(`EXPLAIN ${search}`))).toContain(
+      'which measures all vectors',
+    )
+    await must(remote, 'CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw)')
+    expect(JSON.stringify(await remote.rows(`EXPLAIN ${search}`))).toContain('HNSW')
+    expect(await remote.rows(search)).toEqual(exact)
+    await must(remote, 'DROP INDEX ON KNOWLEDGE_BASE kb')
+    const left = await server?.run(`SELECT to_regclass('eider."kb:hnsw"') AS found`)
+    expect(left).toEqual([{ found: null }])
+  })
+})
