@@ -23,7 +23,7 @@ interface Progress {
   readonly ledger: Ledger
 }
 
-const NEW = { cycles: 0, acknowledged: 0, unanswered: 0, readyMsMax: 0, ledger: {} }
+const NEW = { cycles: 0, acknowledged: 0, unanswered: 0, readyMsMax: 0 }
 
 const { values } = parseArgs({
   options: {
@@ -40,13 +40,18 @@ async function run(folder: string, cycles: number, seed: number): Promise<number
   let progress = await readProgress(folder)
   const stub = startStub(progress?.stubPort ?? 0)
   try {
+    const kinds = allKinds(stub.models)
     if (progress === null) {
-      progress = { ...NEW, seed, stubPort: stub.port }
       const server = await startServer({ dataDirectory })
-      await whileRunning(server, () => prepare(targetOf(server, dataDirectory), stub.models))
+      const ledger: Ledger = {}
+      await whileRunning(server, async () => {
+        const target = targetOf(server, dataDirectory)
+        await prepare(target, stub.models)
+        for (const kind of kinds) ledger[kind.name] = Object.fromEntries(await kind.observe(target))
+      })
+      progress = { ...NEW, seed, stubPort: stub.port, ledger }
       await writeProgress(folder, progress)
     }
-    const kinds = allKinds(stub.models)
     const ledger = structuredClone(progress.ledger)
     for (const end = progress.cycles + cycles; progress.cycles < end; ) {
       const cycle: number = progress.cycles + 1

@@ -22,7 +22,15 @@ test('its statements and settings do what it says', async () => {
   expect(statements).toHaveLength(2)
   const [tokens, rated] = await Promise.all(statements.map((sql) => app.rows(sql)))
   expect(tokens).toMatchObject([
-    ['helper', expect.any(String), 1, null, null, 0, expect.any(Number)],
+    [
+      'helper',
+      expect.any(String),
+      1,
+      expect.any(Number),
+      expect.any(Number),
+      0,
+      expect.any(Number),
+    ],
   ])
   const [question, , comment, tool] = rated?.[0] ?? []
   expect([question, comment, tool]).toEqual(['In how many days?', 'No answer', 'kb_list_tool'])
