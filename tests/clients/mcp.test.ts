@@ -74,7 +74,7 @@ describe('an MCP client', () => {
 
   clientTest('over the standard input and output of `eider mcp`', async () => {
     const seen = await clientResult('mcp-stdio.mjs', { ...environment, EIDER_COMMAND })
-    expect(seen).toMatchObject({ tools: TOOLS, found: 'Tea', progress: 2 })
+    expect(seen).toMatchObject({ tools: TOOLS, found: 'Tea', progress: 3 })
   })
 
   clientTest('the inspector lists over HTTP and calls over `eider mcp`', async () => {
@@ -93,6 +93,6 @@ describe('an MCP client', () => {
   clientTest('in Python connects, lists and calls', async () => {
     const seen = await clientResult('mcp_python.py', environment)
     expect(seen).toMatchObject({ server: 'eider', tools: TOOLS, found: 'Tea', text: TEA })
-    expect(seen).toMatchObject({ answer: expect.stringContaining('80 degrees'), progress: 2 })
+    expect(seen).toMatchObject({ answer: expect.stringContaining('80 degrees'), progress: 3 })
   })
 })

@@ -36,7 +36,8 @@ const batch = await client.vectorStores.fileBatches.uploadAndPoll(
       await toFile(Buffer.from('<h1>Mate</h1><p>Mate is drunk in Uruguay.</p>'), 'mate.html'),
     ],
   },
-  { pollIntervalMs: 100 },
+  // One after the other: their order in the list of files is that of their uploads.
+  { pollIntervalMs: 100, maxConcurrency: 1 },
 )
 const ofBatch = await client.vectorStores.fileBatches.listFiles(batch.id, {
   vector_store_id: store.id,

@@ -35,7 +35,7 @@ const JOURNEYS: readonly Journey[] = [
   },
   {
     name: 'SELECT with a search',
-    filesMax: 84,
+    filesMax: 85,
     method: 'POST',
     path: '/api/sql/query',
     body: (round) => {
@@ -45,14 +45,14 @@ const JOURNEYS: readonly Journey[] = [
   },
   {
     name: 'POST search',
-    filesMax: 95,
+    filesMax: 96,
     method: 'POST',
     path: `${KNOWLEDGE_BASES}/teas/search`,
     body: (round) => ({ query: `green tea ${round}`, k: 5 }),
   },
   {
     name: 'a question to an agent',
-    filesMax: 169,
+    filesMax: 171,
     method: 'POST',
     path: `${AGENTS}/sommelier/completions`,
     body: (round) => ({ messages: [{ question: `Which tea is number ${round}?`, answer: '' }] }),

@@ -12,6 +12,7 @@ export class WantedForm {
   readonly #ids: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
   readonly #asksForAll: boolean
+  readonly #asksHow: boolean
   /** The heading or text above the sentences so far. */
   #above: string | null = null
 
@@ -20,6 +21,7 @@ export class WantedForm {
     this.#ids = new Set(idsIn(question).map(bare))
     this.#asked = new Set(keywords(question))
     this.#asksForAll = ASKS_FOR_ALL.test(question)
+    this.#asksHow = ASKS_HOW.test(question)
     this.#options = optionsIn(question).map((option) => {
       return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
     })
@@ -36,7 +38,8 @@ export class WantedForm {
     const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
-    return form + named + headed + list - cost
+    const shown = this.#asksHow && unit.site.kind === 'code' ? WORTH.shown : 0
+    return form + named + headed + list + shown - cost
   }
 
   /** Whether a heading or a label says what is asked for, beside the name of the document. */
@@ -92,7 +95,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 /** Weighed against the parts of a unit's score. */
 const WORTH = {
   ...{ option: 12, mention: 1, definition: 8, opening: 9 },
-  ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2 },
+  ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2, shown: 1 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
@@ -113,6 +116,8 @@ function subjectsOf(question: string): readonly string[] {
 
 const ASKS_FOR_ALL =
   /^(?:what|which|list|name)\b.*\b(?:are|were|all)\b|^(?:which|what) \S+s (?:do|does|can|has|have)\b|^welche\b|^was sind\b/i
+
+const ASKS_HOW = /^(?:how (?:do|can|should|would|to)\b|wie (?:kann|mache|starte|stelle)\b)/i
 
 const SMALL = new Set(WORDS.small.split(/\s+/))
 const IDS_MAX = 16
