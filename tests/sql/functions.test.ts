@@ -96,5 +96,6 @@ test('every scalar function of this DuckDB is either allowed or refused, and non
 test('every aggregate function of this DuckDB is known as one', async () => {
   const names = await functionNames(`'aggregate'`)
   const unknown = names.filter((name) => !isAggregateFunction(name) && !isWindowFunction(name))
-  expect(unknown).toEqual([])
+  // Refused: a large sample size stops the database itself.
+  expect(unknown).toEqual(['reservoir_quantile'])
 })

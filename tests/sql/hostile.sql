@@ -226,3 +226,7 @@
 4002 CREATE TABLE other (a INT); DROP TABLE mine
 4004 ALTER TABLE mine ADD COLUMN a VARCHAR DEFAULT getenv('HOME')
 4001 ALTER TABLE mine SET SCHEMA eider
+-- A large sample stops the database itself: its memory is not checked.
+4004 SELECT reservoir_quantile(i, 0.5, 1000000000) FROM range(10000) t(i)
+4004 SELECT list_aggregate(l, 'reservoir_quantile', 0.5, 1000000000) FROM (SELECT [i, i + 1] AS l FROM range(3) t(i))
+4004 SELECT list_aggr([1], 'reservoir' || '_quantile', 0.5, 1000000000)

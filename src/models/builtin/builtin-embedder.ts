@@ -212,7 +212,9 @@ class EmbeddingWorker {
 
   #receive(answer: EmbeddingAnswer): void {
     if (answer.kind === 'unusable') {
-      this.#end(failed('could not be loaded: its files are missing or damaged', answer.reason))
+      const isFull = /bad_alloc|allocat|out of memory/i.test(String(answer.reason))
+      const why = isFull ? 'memory ran out' : 'its files are missing or damaged'
+      this.#end(failed(`could not be loaded: ${why}`, answer.reason))
       return
     }
     // An aborted job is forgotten; its answer may still arrive.

@@ -52,6 +52,11 @@ export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
 /** `a.b.c`: DuckDB 1.5.5 ends the process for ten thousand. */
 const NAME_PARTS_MAX = 50
 
+/** They call the aggregate function that a text names. */
+const LIST_AGGREGATES = new Set(
+  'aggregate array_aggr array_aggregate list_aggr list_aggregate'.split(' '),
+)
+
 /** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 crashes if it is deep. */
 const SHAPED_FUNCTIONS = new Set([
   'from_json',
@@ -129,7 +134,19 @@ function checkFunction(node: TreeNode): void {
   if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
     throw forbidden(`Function ${name}`)
   }
-  if (SHAPED_FUNCTIONS.has(name.toLowerCase())) checkShape(name, nodesOf(node.children)[1])
+  const [, second] = nodesOf(node.children)
+  if (SHAPED_FUNCTIONS.has(name.toLowerCase())) checkShape(name, second)
+  if (LIST_AGGREGATES.has(name.toLowerCase())) checkAggregate(name, second)
+}
+
+/** @throws AppError `sql_forbidden` unless it names an aggregate function that a statement may call itself */
+function checkAggregate(name: string, aggregate: TreeNode | undefined): void {
+  const called = constantText(aggregate)
+  if (called === undefined) {
+    const wanted = 'the name of an aggregate function in single quotes'
+    throw new AppError('sql_forbidden', `The second argument of ${name} must be ${wanted}`)
+  }
+  if (!isAggregateFunction(called)) throw forbidden(`Function ${called}`)
 }
 
 /** @throws AppError `sql_forbidden` unless the shape is written in the statement and is not deep */

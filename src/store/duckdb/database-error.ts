@@ -18,7 +18,7 @@ const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
   [/^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")/, 'out_of_memory'],
-  [/std::bad_alloc|cannot allocate memory/i, 'out_of_memory'],
+  [/std::bad_alloc|bad allocation|cannot allocate memory/i, 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',

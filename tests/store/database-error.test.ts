@@ -1,0 +1,13 @@
+import { expect, test } from 'bun:test'
+import { AppError } from '../../src/core/errors.ts'
+import { statementError } from '../../src/store/duckdb/database-error.ts'
+
+test.each([
+  'Out of Memory Error: could not allocate block of size 256.0 KiB',
+  'Failed to allocate block of 262144 bytes (bad allocation)',
+  'std::bad_alloc',
+  'mprotect failed: Cannot allocate memory',
+])('"%s" says that memory ran out', (message) => {
+  const error = statementError(new Error(message))
+  expect(error instanceof AppError && error.code).toBe('out_of_memory')
+})
