@@ -121,6 +121,10 @@ function authored(
 ): AgentChanges {
   const data = changes.data === undefined ? (stored?.data ?? null) : changes.data
   if (author === undefined || data === null) return changes
+  if (data.isPart) {
+    const message = `${author.name} may not change an agent that reads other projects or databases`
+    throw new AppError('forbidden', `${message}: name data of your own projects instead`)
+  }
   const { within: _, ...named } = data
   if ((named.mcp ?? []).length > 0) requireScope(author, 'admin')
   const patterns = [...named.knowledgeBases, ...named.tables]

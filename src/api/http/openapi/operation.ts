@@ -190,7 +190,7 @@ function operationOf<P extends string, Query, Body, Found>(
       const { principal, signal } = scope
       // The router gives exactly the names of the path.
       const params = sent as PathParams<P>
-      const place = () => ({ request, params, snapshot: context.snapshot(), principal })
+      const place = () => ({ request, params, snapshot: context.snapshotFor(request), principal })
       const query = init.query?.read(request)
       let found = find?.(place())
       let body: Body | undefined
