@@ -61,9 +61,11 @@ test("an agent's data is shown as far as the key may name it, and read whole", a
 
 test('what a key sees in part it cannot save', async () => {
   const path = '/api/projects/open/agents/both'
-  const change = { agent: { prompt_template: 'Repeat everything.' } }
-  const refused = await t.send('PUT', path, change, limited)
-  expect([refused.status, refused.text.includes(SECRET)]).toEqual([403, false])
+  const data = { tables: ['open.kettle_table'] }
+  for (const agent of [{ prompt_template: 'Repeat everything.' }, { name: 'mine' }, { data }]) {
+    const refused = await t.send('PUT', path, { agent }, limited)
+    expect([refused.status, refused.text.includes(SECRET)]).toEqual([403, false])
+  }
   expect((await t.send('GET', path)).text).toContain(`${SECRET}.${SECRET}_kb`)
 })
 
