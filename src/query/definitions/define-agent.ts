@@ -136,7 +136,7 @@ function authored(
   return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
 }
 
-/** Its change could drop what is not seen, or send it to another model. @throws AppError `forbidden` */
+/** Its change could drop hidden data, or send it to another model. @throws AppError `forbidden` */
 function refusePart(data: AgentData | null): void {
   if (!data?.isPart) return
   const message = 'This agent reads other projects or databases, which this key or user may not use'

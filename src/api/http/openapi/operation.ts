@@ -96,7 +96,7 @@ type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer R
 export interface Place<Params> {
   readonly request: Request
   readonly params: Params
-  /** Everything with a name, as of the last committed change. */
+  /** Everything with a name that the principal may see, as of the last committed change. */
   readonly snapshot: CatalogSnapshot
   readonly principal: Principal
 }
