@@ -5,7 +5,7 @@ import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
 import type { SearchMode } from '../core/domain/hybrid-search.ts'
 import { nameKey } from '../core/domain/identifier.ts'
 import type { VectorIndexState } from '../core/domain/index-definition.ts'
-import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import { isHere, type KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunSink } from '../core/domain/ports/conversation-ports.ts'
 import type { StoredDocuments } from '../core/domain/ports/document-ports.ts'
 import type { EmbedderRegistry } from '../core/domain/ports/model-ports.ts'
@@ -116,15 +116,20 @@ function outcomeOf(code: keyof typeof ERRORS): string {
   return ERRORS[code].status < 500 ? 'refused' : 'failed'
 }
 
-/** Searches by what finds the nearest: all vectors one by one, an index, or a scan in the database. */
+/**
+ * Searches where the rows are, counted by what finds the nearest: all vectors one by one, an index, or a scan in the
+ * database.
+ */
 export function countedSearches(
   caches: Pick<VectorCaches, 'nearest' | 'access' | 'reportOf'>,
+  remote: NearestChunks,
   measurements: Measurements,
 ): NearestChunks {
+  const searchesOf = (kb: KnowledgeBase) => (isHere(kb) ? caches : remote)
   return {
-    access: (kb, isPrefiltered) => caches.access(kb, isPrefiltered),
+    access: (kb, isPrefiltered) => searchesOf(kb).access(kb, isPrefiltered),
     nearest: async (search, signal) => {
-      const found = await caches.nearest(search, signal)
+      const found = await searchesOf(search.knowledgeBase).nearest(search, signal)
       measurements.searches.add(1, searchKind(search), accessOf(search, found, caches))
       return found
     },

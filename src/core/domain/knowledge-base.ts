@@ -143,8 +143,17 @@ export interface KnowledgeBase {
   readonly vectorIndex: VectorIndexDefinition | null
   /** Counts the committed writes; a derived copy with another number is stale. */
   readonly revision: number
+  /** Set where a connected PostgreSQL holds its rows. */
+  readonly remote?: RemoteStorage
   readonly createdAt: string
   readonly updatedAt: string
+}
+
+export interface RemoteStorage {
+  /** The tables there were made from here, and go with the knowledge base. */
+  readonly isOwner: boolean
+  /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
+  readonly isCopied: boolean
 }
 
 /** A new knowledge base; `search` and `language` follow from its `params`. */
@@ -168,8 +177,6 @@ export type KnowledgeBaseDraft = Omit<
 > & {
   /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
-  /** Set where another database holds its rows: whether the tables there were made for it. */
-  readonly remote?: { readonly isOwner: boolean; readonly isCopied: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
@@ -338,17 +345,20 @@ export async function withModelInForce<T>(
   }
 }
 
-/** For what needs all rows where they are not copied to here. */
-export function withoutCopy({
-  name,
-  vectorDatabase,
-  vectorDatabaseTable,
-}: KnowledgeBase): AppError {
+/** Whether all its rows are here. */
+export function isHere({ remote }: Pick<KnowledgeBase, 'remote'>): boolean {
+  return remote?.isCopied !== false
+}
+
+/** For what needs all rows. @throws AppError `sql_too_costly` where they are not copied to here */
+export function requireHere(kb: KnowledgeBase): void {
+  if (isHere(kb)) return
+  const { name, vectorDatabase, vectorDatabaseTable } = kb
   const why = `it needs all rows of ${name}, which this server has no copy of`
   const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
   const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
   const how = `search with a LIMIT, or make a copy under another name: ${attach}`
-  return new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
+  throw new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 
 /** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */
