@@ -1,6 +1,6 @@
 /** Limits of an insert that are not settings. Reaching one is an error that names it. */
 export const INGEST_LIMITS = {
-  /** Texts that an embedding model is given at once: as many as fill all its calls that may be under way. */
+  /** Texts per call of an embedder: enough to fill all the calls that may run at once. */
   insertBatchChunks: 1024,
   /**
    * Rows of unknown number are stored in pieces of about this many chunks, or characters of them; whole documents, one

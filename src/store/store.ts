@@ -98,7 +98,7 @@ export interface StoreOptions {
 export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
-  /** What knowledge bases are kept in step with. */
+  /** The sources that knowledge bases sync from. */
   readonly sources: StoredSources
   readonly chunks: StoredChunks
   /** For knowledge bases whose rows are in PostgreSQL. */

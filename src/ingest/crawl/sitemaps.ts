@@ -70,7 +70,8 @@ async function sitemapText(
       bytesMax: INGEST_LIMITS.sitemapBytesMax,
       isCut: true,
       beforeRequest: async (next) => {
-        if (next.origin !== origin) throw new AppError('crawl_failed', `${next.href} is elsewhere`)
+        if (next.origin !== origin)
+          throw new AppError('crawl_failed', `${next.href} is on another host`)
         await robots.permit(next, signal)
       },
     })

@@ -25,7 +25,7 @@ export interface EndedRun {
   readonly error: unknown
 }
 
-/** Brings the documents of one source into step. */
+/** Syncs the documents of one source. */
 export async function runSource(
   { source, run, isFull, report }: SourceRunRequest,
   deps: SourceDeps,

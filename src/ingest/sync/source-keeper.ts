@@ -176,7 +176,7 @@ export class SourceKeeper implements SourceKeeping {
     const kb = knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
     if (kb === undefined) throw notFound('source', source.name)
     const { projectName, name: knowledgeBase } = kb
-    const title = `Bring ${kb.name} into step with ${source.name}`
+    const title = `Sync ${kb.name} from ${source.name}`
     const draft = { kind: 'sync', projectName, knowledgeBase, title, request } as const
     const job = await this.#options.jobs.start(draft)
     this.#jobIds.set(source.id, job.id)

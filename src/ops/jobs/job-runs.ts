@@ -34,7 +34,7 @@ export interface JobRunsOptions {
 
 const LOG_EVERY_MS = 10_000
 
-/** Starts in a row after which nothing was stored: such a job may be what ends the process. */
+/** Starts in a row without any progress: a job that reaches this may be what crashes the process. */
 const STARTS_MAX = 20
 
 /** What happens from the start of a job to its end, and what is stored of it. */

@@ -302,7 +302,7 @@ async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
   }
   const how = signal ?? `exit code ${exitCode}`
   return couldNotRead(
-    `its reader crashed (${how}); the file is damaged or made to do harm: save it anew with the program that made it`,
+    `its reader crashed (${how}); the file is damaged or made to do harm: save it again with the program that made it`,
   )
 }
 

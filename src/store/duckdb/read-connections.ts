@@ -117,7 +117,7 @@ interface PreparedPlan {
 
 /**
  * Prepares each statement once per connection: twice as many short statements per second as with their text. DuckDB 1.5.5
- * plans a statement anew when a table or the type of a value has changed, but not when the values in a table have:
+ * replans a statement when a table or the type of a value has changed, but not when the values in a table have:
  * conditions that no value could meet are gone from the plan, and strings and numbers are packed into as many bytes as the
  * largest one took. So a plan is used only until the next write.
  */

@@ -52,7 +52,7 @@ export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
  * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
- * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it. From its first
+ * once; the connection stays taken, and the statement counts as running, until DuckDB has released it. From its first
  * rows on it has its place only while DuckDB makes the next ones.
  */
 export class ReadSession {

@@ -66,7 +66,7 @@ export async function withoutCaching<T>(
 const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
 /**
- * Lets go of most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
+ * Releases most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
  * and gives its copies back when memory is needed. What is in use by statements stays, and the blocks that are kept
  * make room for what they need meanwhile: none of them fails for it.
  */

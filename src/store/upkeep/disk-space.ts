@@ -3,7 +3,7 @@ import type { DiskState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 
-/** So long one look at the disk serves. */
+/** The free space is measured again after this long. */
 const LOOK_AT_DISK_MS = 250
 
 /** The space that a rebuild leaves free for the log. */
