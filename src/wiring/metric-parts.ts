@@ -5,7 +5,7 @@ import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
 import type { SearchMode } from '../core/domain/hybrid-search.ts'
 import { nameKey } from '../core/domain/identifier.ts'
 import type { VectorIndexState } from '../core/domain/index-definition.ts'
-import { isHere, type KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunSink } from '../core/domain/ports/conversation-ports.ts'
 import type { StoredDocuments } from '../core/domain/ports/document-ports.ts'
 import type { EmbedderRegistry } from '../core/domain/ports/model-ports.ts'
@@ -15,6 +15,7 @@ import type {
   NearestSearch,
   VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
+import { isHere } from '../core/domain/remote-storage.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
 import { AppError, ERRORS, toAppError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'

@@ -4,6 +4,7 @@ import { nameKey } from './identifier.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
+import type { RemoteStorage } from './remote-storage.ts'
 
 /**
  * How documents are chunked. Sizes in characters (UTF-16 code units). `auto`: by the layout of each text, plain text if
@@ -147,13 +148,6 @@ export interface KnowledgeBase {
   readonly remote?: RemoteStorage
   readonly createdAt: string
   readonly updatedAt: string
-}
-
-export interface RemoteStorage {
-  /** The tables there were made from here, and go with the knowledge base. */
-  readonly isOwner: boolean
-  /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
-  readonly isCopied: boolean
 }
 
 /** A new knowledge base; `search` and `language` follow from its `params`. */
@@ -343,22 +337,6 @@ export async function withModelInForce<T>(
       inForce = error.knowledgeBase
     }
   }
-}
-
-/** Whether all its rows are here. */
-export function isHere({ remote }: Pick<KnowledgeBase, 'remote'>): boolean {
-  return remote?.isCopied !== false
-}
-
-/** For what needs all rows. @throws AppError `sql_too_costly` where they are not copied to here */
-export function requireHere(kb: KnowledgeBase): void {
-  if (isHere(kb)) return
-  const { name, vectorDatabase, vectorDatabaseTable } = kb
-  const why = `it needs all rows of ${name}, which this server has no copy of`
-  const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
-  const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
-  const how = `search with a LIMIT, or make a copy under another name: ${attach}`
-  throw new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 
 /** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */

@@ -1,6 +1,7 @@
 /** What reads and writes documents, over copies that are up to date. */
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
-import { isHere, type KnowledgeBase, requireHere } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { StoredVectors } from '../documents/stored-vectors.ts'

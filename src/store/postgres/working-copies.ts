@@ -4,7 +4,7 @@
  */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
-import { isHere, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type {
   KnowledgeBaseStorages,
@@ -13,6 +13,7 @@ import type {
   RunRemote,
   StoragePlace,
 } from '../../core/domain/ports/storage-ports.ts'
+import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
