@@ -221,7 +221,7 @@ async function storeOver(
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions, ceiling)
   const copies = await WorkingCopies.open(parts)
-  const catalog = await catalogOver(parts, languages, copies)
+  const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
   copies.copyInto(chunks)
   const importFiles = await importFilesOf(jobs, folder)
@@ -317,12 +317,8 @@ async function migratedFolder(
   return secrets
 }
 
-async function catalogOver(
-  parts: StoreParts,
-  languages: KeywordLanguages,
-  copies: WorkingCopies,
-): Promise<StoredCatalog> {
-  const catalog = new StoredCatalog(parts, languages, copies)
+async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Promise<StoredCatalog> {
+  const catalog = new StoredCatalog(parts, languages)
   if (findProject(catalog.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }

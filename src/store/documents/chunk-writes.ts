@@ -85,25 +85,25 @@ export class ChunkWrites {
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<T> {
-    if (!this.#remote.isRemote(kb)) return this.writeHere(kb, incoming, work)
+    if (kb.remote === undefined) return this.writeHere(kb, incoming, work)
     let asked = incoming
     const once = (row: KnowledgeBaseRow) => {
       if (typeof asked === 'function') asked = asked(row)
       return asked
     }
-    return this.#remote.store(kb, () => this.#computed(kb, once, work))
+    return this.#remote.store(kb, (revision) => this.#computed(kb, revision, once, work))
   }
 
   /** The effect of a write, which is then undone. */
   async #computed<T>(
     kb: KnowledgeBase,
+    baseRevision: number,
     incoming: (row: KnowledgeBaseRow) => Incoming,
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<ComputedWrite<T>> {
     const { promise, resolve } = Promise.withResolvers<ComputedWrite<T>>()
     const undone = new Error('a write that was only computed')
     const compute = this.#parts.database.write(async (connection) => {
-      const baseRevision = this.#remote.revisionOf(kb)
       const { tables } = await this.#openTables(connection, kb, incoming)
       const {
         result,
@@ -201,8 +201,8 @@ export class ChunkWrites {
     }
   }
 
-  #knowledgeBaseOf(row: KnowledgeBaseRow, { projectName }: KnowledgeBase): KnowledgeBase {
-    return knowledgeBaseOf(row, { projectName, secrets: this.#parts.secrets })
+  #knowledgeBaseOf(row: KnowledgeBaseRow, kb: KnowledgeBase): KnowledgeBase {
+    return knowledgeBaseOf(row, kb, this.#parts.secrets)
   }
 
   /**

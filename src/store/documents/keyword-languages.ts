@@ -139,7 +139,7 @@ export class KeywordLanguages {
 
   /** One write: the catalog's own values. @param work null: no change */
   async #change(
-    { id, projectName }: KnowledgeBase,
+    kb: KnowledgeBase,
     work: (
       connection: DuckDBConnection,
       current: KnowledgeBase,
@@ -148,9 +148,9 @@ export class KeywordLanguages {
     const { database, state, secrets } = this.#parts
     await database.write(
       async (connection) => {
-        const read = await this.#rows.read(connection, id, state)
+        const read = await this.#rows.read(connection, kb.id, state)
         if (read === undefined) return null
-        const current = knowledgeBaseOf(read.row, { projectName, secrets })
+        const current = knowledgeBaseOf(read.row, kb, secrets)
         const kept = await work(connection, current)
         if (kept === null) return null
         const isRebuilt = kept.learnedLanguage === undefined
@@ -162,7 +162,7 @@ export class KeywordLanguages {
           revision: read.row.revision + (isRebuilt ? 1 : 0),
         }
         await this.#rows.write(connection, row)
-        return { changed: knowledgeBaseOf(row, { projectName, secrets }), isRebuilt }
+        return { changed: knowledgeBaseOf(row, kb, secrets), isRebuilt }
       },
       (outcome) => {
         if (outcome === null) return
@@ -195,7 +195,7 @@ export async function markOlderTerms({ database, state, secrets }: StoreParts): 
         const params = { ...storedParamsOf(read.row.sealedParams, secrets), hasOlderTerms: true }
         const row = { ...read.row, sealedParams: sealedParamsOf(params, secrets) }
         await rows.write(connection, row)
-        older.push(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
+        older.push(knowledgeBaseOf(row, kb, secrets))
       }
       return older
     },

@@ -51,20 +51,15 @@ export interface ComputedWrite<T> {
 
 /** Other databases, as writes see them. */
 export interface RemoteWrites {
-  isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
-  /** Of the local copy. */
-  revisionOf(kb: Pick<KnowledgeBase, 'id'>): number
   /**
    * Commits there what `compute` returns for an up-to-date copy, which stays unchanged.
-   * @param compute called again if another writer was faster
+   * @param compute called with the revision of the copy; again if another writer was faster
    */
-  store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T>
+  store<T>(kb: KnowledgeBase, compute: (revision: number) => Promise<ComputedWrite<T>>): Promise<T>
 }
 
 /** Everything is stored here. */
 export const NOTHING_REMOTE: RemoteWrites = {
-  isRemote: () => false,
-  revisionOf: () => 0,
   store: () => Promise.reject(new Error('no other database holds a knowledge base')),
 }
 

@@ -1,7 +1,6 @@
 /** Rows of chunks from PostgreSQL in the tables here, within the transaction of the caller. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { ChunkRow } from '../documents/chunk-rows.ts'
@@ -12,7 +11,7 @@ import {
   vectorsOfRows,
 } from '../documents/write-chunk-rows.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
-import { type KeyedRows, keyedRows } from './remote-rows.ts'
+import { type KeyedRows, keyedRows, type TouchedRows } from './remote-rows.ts'
 import type { RemoteState } from './remote-tables.ts'
 
 /** By then, the rows that others wrote have arrived, even if nothing asks for them. */
@@ -22,10 +21,7 @@ export const NO_ROWS: KeyedRows = { keys: [], rows: [] }
 
 /** The state of one knowledge base that another database stores. */
 export interface Copy {
-  readonly isOwner: boolean
-  /** False: only needed rows are here, and searches run in PostgreSQL. */
-  readonly isCopied: boolean
-  /** Revision of the rows at the last copy. */
+  /** Of the rows there when they were copied last. */
   revision: number
   /** Without a full copy: the rows that running work needs. */
   readonly touched: Set<TouchedRows>
@@ -46,11 +42,8 @@ export interface Copy {
   following: Promise<void> | null
 }
 
-export type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
-
-export function newCopy(kind: CopyKind, revision: number): Copy {
+export function newCopy(revision: number): Copy {
   return {
-    ...kind,
     revision,
     touched: new Set(),
     found: new FoundRows(),
@@ -64,9 +57,9 @@ export function newCopy(kind: CopyKind, revision: number): Copy {
   }
 }
 
-/** Without a copy only the definition is of interest, and that may be a second old. */
-export function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
-  return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+/** Where not all rows are here: only the definition is of interest, and that may be a second old. */
+export function isRecent({ touched, refreshedMs }: Copy): boolean {
+  return touched.size === 0 && performance.now() - refreshedMs < POLL_MS
 }
 
 const NEEDED_ROWS_MAX = 50_000

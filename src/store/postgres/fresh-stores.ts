@@ -1,7 +1,7 @@
 /** Reads and writes documents over copies that are up to date. */
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
-import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
-import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { StoredVectors } from '../documents/stored-vectors.ts'
@@ -9,6 +9,7 @@ import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { StoredKnowledgeBaseFiles } from '../tables/knowledge-base-files.ts'
 import { StoredSizes } from '../upkeep/stored-sizes.ts'
+import type { TouchedRows } from './remote-rows.ts'
 import type { WorkingCopies } from './working-copies.ts'
 
 type Touch = (first: unknown) => TouchedRows
@@ -109,8 +110,9 @@ function freshened<T extends object>(
     if (typeof method !== 'function') throw new Error(`${name} is not a method`)
     methods.set(name, async (kb, ...others) => {
       const work = (now: KnowledgeBase): unknown => method.call(target, now, ...others)
-      if (copies.isCopied(kb)) return work(WRITES.has(name) ? kb : await copies.fresh(kb))
-      if (need === 'everything') throw withoutCopy(kb)
+      if (kb.remote === undefined) return work(kb)
+      if (isHere(kb)) return work(WRITES.has(name) ? kb : await copies.fresh(kb))
+      if (need === 'everything') return requireHere(kb)
       if (need === 'counts') return copies.countsOf(kb)
       if (need === 'documents' || need === 'chunks') return (await copies.countsOf(kb))[need]
       return copies.withRows(kb, need === 'nothing' ? NO_ROWS : need(others[0]), async (now) =>

@@ -1,7 +1,7 @@
 /** The nearest chunks and the best keyword hits of a knowledge base, by one statement in PostgreSQL. */
 import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { IndexReport, VectorIndexDefinition } from '../../core/domain/index-definition.ts'
+import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type {
@@ -13,7 +13,7 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { numbersOf, ROW_COLUMNS } from './remote-rows.ts'
+import { listOf, ROW_COLUMNS, vectorOf } from './remote-rows.ts'
 import { BASES, remoteTables } from './remote-tables.ts'
 
 export interface RemotePlace {
@@ -21,10 +21,13 @@ export interface RemotePlace {
   readonly run: RunRemote
   /** Takes the rows of found chunks. */
   found(rows: Awaited<ReturnType<RunRemote>>): void
+  /** Has the rows of these chunks here while the work runs. */
+  withRows<T>(keys: readonly bigint[], work: () => Promise<T>): Promise<T>
 }
 
 interface RemoteQuery extends RemotePlace {
   readonly search: NearestSearch
+  readonly condition: SourceSelect | null
   readonly measure: Measure
 }
 
@@ -38,44 +41,32 @@ type Measure = (one: Float32Array, other: Float32Array) => number
 export const SEARCH_SETTINGS = `SET LOCAL hnsw.iterative_scan = strict_order;
   SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100; SET LOCAL jit = off`
 
-/** Searches, and what metrics read from them. */
-type SearchPort = NearestChunks & {
-  reportOf(kb: KnowledgeBase): IndexReport | null
-}
-
-/**
- * The same searches, except that those of knowledge bases without a copy run in PostgreSQL.
- * @param remoteOf null: all rows are here
- */
-export function searchesOver(
-  inner: SearchPort,
-  remoteOf: (kb: KnowledgeBase) => RemotePlace | null,
+/** The searches of knowledge bases without a copy here. */
+export function remoteSearches(
+  remoteOf: (kb: KnowledgeBase) => RemotePlace,
   measure: Measure,
-): SearchPort {
+): NearestChunks {
   return {
-    reportOf: (kb) => inner.reportOf(kb),
-    async nearest(search, signal) {
+    async nearest(search) {
       const remote = remoteOf(search.knowledgeBase)
-      if (remote === null) return inner.nearest(search, signal)
-      return searchRemote({ ...remote, search, measure })
+      const condition = (await search.condition?.()) ?? null
+      return searchRemote({ ...remote, search, condition, measure })
     },
-    access(kb, isPrefiltered) {
-      const remote = remoteOf(kb)
-      if (remote === null) return inner.access(kb, isPrefiltered)
-      const isIndexed = kb.vectorIndex?.type === 'hnsw'
-      const how = isIndexed ? 'by its HNSW index' : 'which measures all vectors'
-      return { kind: 'memory', detail: `those in PostgreSQL (${remote.place.source.name}), ${how}` }
+    access({ vectorIndex, vectorDatabase }) {
+      const how = vectorIndex?.type === 'hnsw' ? 'by its HNSW index' : 'which measures all vectors'
+      return { kind: 'memory', detail: `those in PostgreSQL (${vectorDatabase}), ${how}` }
     },
   }
 }
 
 /** Exactly the chunks found by measuring all of them in PostgreSQL, and those equal to the last. */
 async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
+  const { withRows } = query
   const { queryVector, keywordSearch } = query.search
   // As of the request: later writes are found by the next search.
   const isCurrent = () => true
   if (keywordSearch === undefined) {
-    return { neighbours: await nearestOf(query, queryVector), isCurrent }
+    return { neighbours: await nearestOf(query, queryVector), withRows, isCurrent }
   }
   const { neighbours, keywordHits } = await hybridOf(query, {
     keywordSearch,
@@ -99,7 +90,7 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
       return { neighbours: [...near, ...measured], keywordHits: { ...hits, scoresOf } }
     },
   }
-  return { neighbours, keywordHits, feedback, isCurrent }
+  return { neighbours, keywordHits, feedback, withRows, isCurrent }
 }
 
 /** Text of a statement, with the values of its placeholders. */
@@ -108,7 +99,7 @@ class Statement {
   /** A condition on the rows of chunks. */
   readonly where: string
 
-  constructor(condition: SourceSelect | null = null) {
+  constructor(condition: SourceSelect | null) {
     this.values = [...(condition?.values ?? [])]
     this.where = condition === null || condition.sql === '' ? 'true' : condition.sql
   }
@@ -123,7 +114,7 @@ class Statement {
   }
 
   keys(keys: readonly bigint[]): string {
-    return this.value(`{${keys.join(',')}}`, 'bigint[]')
+    return this.value(listOf(keys), 'bigint[]')
   }
 }
 
@@ -140,8 +131,8 @@ const VECTOR_PLACE = ROW_COLUMNS.split(',').findIndex((name) => name.trim() === 
 const DISTANCE_PLACE = ROW_COLUMNS.split(',').length
 
 function foundRow(row: readonly (string | null)[]): FoundRow {
-  const vector = Float32Array.from(numbersOf(row[VECTOR_PLACE]), Number)
-  return { key: BigInt(row[0] ?? 0), distance: Number(row[DISTANCE_PLACE]), vector }
+  const distance = Number(row[DISTANCE_PLACE])
+  return { key: BigInt(row[0] ?? 0), distance, vector: vectorOf(row[VECTOR_PLACE]) }
 }
 
 /**
@@ -171,8 +162,8 @@ async function nearestOf(
   vector: Float32Array,
   extra = EXTRA,
 ): Promise<readonly NearestChunk[]> {
-  const { place, search, run } = query
-  const statement = new Statement(search.condition)
+  const { place, search, run, condition } = query
+  const statement = new Statement(condition)
   const fetched = search.count + extra
   const sql = `SELECT ${ROW_COLUMNS}, vector <=> ${statement.vector(vector)} AS distance
     FROM ${remoteTables(place).chunks} WHERE ${statement.where}
@@ -230,7 +221,7 @@ async function hybridOf(
 
 /** The nearest and the best hits, each with its distance and score, and a bound for all other scores. */
 function hybridStatement(
-  { place, search }: RemoteQuery,
+  { place, condition }: RemoteQuery,
   {
     keywordSearch,
     vector,
@@ -239,10 +230,10 @@ function hybridStatement(
   }: HybridQuery & { readonly hitCount: number; readonly fetched: number },
 ): { readonly sql: string; readonly values: readonly SourceValue[] } {
   const { chunks, terms } = remoteTables(place)
-  const statement = new Statement(search.condition)
+  const statement = new Statement(condition)
   const { keys, counts } = keywordSearch.terms
   const wanted = statement.keys(keys)
-  const uses = statement.value(`{${counts.join(',')}}`, 'float8[]')
+  const uses = statement.value(listOf(counts), 'float8[]')
   const near = statement.vector(vector)
   const table = statement.value(place.table, 'text')
   const { k1, b, scoreDigits } = BM25
@@ -291,11 +282,9 @@ async function vectorsOf(
   if (keys.length === 0) return new Map()
   const rows = await run(
     `SELECT chunk_key, vector FROM ${remoteTables(place).chunks} WHERE chunk_key = ANY($1::bigint[])`,
-    [`{${keys.join(',')}}`],
+    [listOf(keys)],
   )
-  return new Map(
-    rows.map(([key, vector]) => [BigInt(key ?? 0), Float32Array.from(numbersOf(vector), Number)]),
-  )
+  return new Map(rows.map(([key, vector]) => [BigInt(key ?? 0), vectorOf(vector)]))
 }
 
 /** @throws AppError `invalid_request` for a type that PostgreSQL does not have */
