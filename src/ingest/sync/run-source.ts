@@ -13,12 +13,12 @@ export type SourceDeps = SyncDeps & FolderDeps & WebDeps
 export interface SourceRunRequest {
   readonly source: SyncSource
   readonly run: SyncRun
-  /** Nothing that is remembered saves any reading. */
+  /** Ignores what is remembered and reads everything. */
   readonly isFull: boolean
   readonly report: (progress: SyncProgressReport) => Promise<void>
 }
 
-/** With its counts, over or cut off. */
+/** With its counts, completed or interrupted. */
 export interface EndedRun {
   readonly run: SyncRun
   /** Its failure; null: none. */

@@ -15,31 +15,31 @@ import { runWithKeys } from '../duckdb/typed-values.ts'
 import { type KeyedRows, keyedRows, type TouchedRows } from './remote-rows.ts'
 import type { RemoteState } from './remote-tables.ts'
 
-/** What others have written is here by then, also where nothing asks for it. */
+/** By then, the rows that others wrote have arrived, even if nothing asks for them. */
 export const POLL_MS = 1000
 
 export const NO_ROWS: KeyedRows = { keys: [], rows: [] }
 
-/** What is known of one knowledge base that another database holds. */
+/** The state of one knowledge base that another database stores. */
 export interface Copy {
   /** Of the rows there when they were copied last. */
   revision: number
-  /** Where not all rows are here: what runs now needs these. */
+  /** Without a full copy: the rows that running work needs. */
   readonly touched: Set<TouchedRows>
-  /** Where not all rows are here: those that searches have brought along. */
+  /** Without a full copy: the rows that searches fetched. */
   readonly found: FoundRows
-  /** Where not all rows are here: the pieces of work that use some of them now. */
+  /** Without a full copy: how many pieces of work use some of them. */
   userCount: number
-  /** Where not all rows are here: the rows that were brought, counted each time. */
+  /** Without a full copy: how many rows were fetched, counting each time. */
   rowCount: number
-  /** As it was read last, where not all rows are here; null: not since the start. */
+  /** The definition when last read, without a full copy; null: not since the start. */
   state: RemoteState | null
-  /** When that was, on the clock of `performance.now()`. */
+  /** The time of that, on the clock of `performance.now()`. */
   refreshedMs: number
-  /** Writes from here, one after the other. */
+  /** Writes from this Eider, one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
-  /** Begins when that is over, for those who came while it was reading. */
+  /** Starts after that, for requests that arrived while it was reading. */
   following: Promise<void> | null
 }
 
@@ -65,7 +65,7 @@ export function isRecent({ touched, refreshedMs }: Copy): boolean {
 
 const NEEDED_ROWS_MAX = 50_000
 
-/** Whether the rows that are here should go, which nothing uses. */
+/** Whether unused rows should be removed. */
 export function isOverfull({ rowCount, userCount }: Copy): boolean {
   return rowCount > NEEDED_ROWS_MAX && userCount === 0
 }
@@ -77,7 +77,7 @@ export function shapeOf({ columns, dimensions, nextChunkKey }: RemoteState) {
 
 const FOUND_ROWS_MAX = 2000
 
-/** The rows of the last searches, so that they are not fetched a second time. */
+/** The rows of the last searches, so that they are not fetched twice. */
 class FoundRows {
   readonly #rows = new LruMap<bigint, ChunkRow>({ sizeMax: FOUND_ROWS_MAX })
 
@@ -88,14 +88,14 @@ class FoundRows {
     for (const [index, row] of rows.entries()) this.#rows.set(keys[index] ?? 0n, row)
   }
 
-  /** null: not all of them are known. */
+  /** null: some are unknown. */
   of(keys: readonly bigint[]): KeyedRows | null {
     const rows = keys.flatMap((key) => this.#rows.get(key) ?? [])
     return rows.length === keys.length ? { keys, rows } : null
   }
 }
 
-/** Keys of chunks that are gone; or, where too much has happened, all that are not. */
+/** Keys of removed chunks; if there are too many changes, all missing ones. */
 export type Gone = readonly bigint[] | { readonly allBut: ReadonlySet<bigint> }
 
 export async function copiedRows(
@@ -113,7 +113,7 @@ export async function copiedRows(
   }
   const [known, fresh] = [split(true), split(false)]
   await replaceChunkRows(tables, fresh.rows, removedKeys, fresh.keys)
-  // A text never changes under its key.
+  // The text of a key never changes.
   await rewriteChunkRows(tables, known.rows, known.keys)
   const { vectors } = vectorsOfRows(fresh.rows, 0, tables.dimensions ?? 0) ?? {}
   const changes = {
@@ -126,7 +126,7 @@ export async function copiedRows(
   return { result: null, newRows: [], removedKeys, copied }
 }
 
-/** Those of the keys whose chunks are here. */
+/** The keys whose chunks are here. */
 async function keysAmong(
   { connection, ...tables }: OpenTables,
   keys: readonly bigint[],
@@ -145,7 +145,7 @@ export async function keysWithout(
   return keys.filter((key) => !kept.has(key))
 }
 
-/** Keys of rows that are here and should be among those that came. */
+/** Keys of rows that are here and should be among the fetched ones. */
 export async function keysOfTouched(
   tables: OpenTables,
   { ids, keys }: TouchedRows,

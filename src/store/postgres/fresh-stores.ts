@@ -1,4 +1,4 @@
-/** What reads and writes documents, over copies that are up to date. */
+/** Reads and writes documents over copies that are up to date. */
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
@@ -15,14 +15,13 @@ import type { WorkingCopies } from './working-copies.ts'
 type Touch = (first: unknown) => TouchedRows
 
 /**
- * What a method needs of the rows of its knowledge base: these. `everything`: it cannot do without a copy of all. `counts`
- * and the like: what PostgreSQL counts.
+ * Which rows a method needs. `everything`: a full copy. `counts` and the like: what PostgreSQL counts.
  */
 type Needs = 'everything' | 'counts' | 'documents' | 'chunks' | Touch
 
 const NOTHING: TouchedRows = { ids: [], keys: [] }
 const nothing: Touch = () => NOTHING
-// Its methods are called with an id.
+// Methods called with an id.
 const idOf: Touch = (id) => ({ ...NOTHING, ids: [id as string] })
 // With ids.
 const idsOf: Touch = (ids) => ({ ...NOTHING, ids: ids as readonly string[] })
@@ -68,7 +67,7 @@ const DOCUMENT_NEEDS: Readonly<Record<string, Needs>> = {
 
 const FILE_NEEDS: Readonly<Record<string, Needs>> = { export: 'everything', import: 'everything' }
 
-/** They bring the copy up to date by themselves. */
+/** They update the copy themselves. */
 const WRITES: ReadonlySet<string> = new Set([
   'replaceDocuments',
   'removeDocuments',
@@ -97,8 +96,8 @@ export function documentStores(parts: {
 type Method = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
 
 /**
- * The same object, whose methods have what they need of the knowledge base, which is what they are called with, as its
- * database holds it.
+ * The same object, whose methods first fetch what they need of the knowledge base, and then run with it as its
+ * database has it.
  */
 function freshened<T extends object>(
   target: T,

@@ -1,4 +1,4 @@
-/** Rows of chunks into PostgreSQL and back. */
+/** Sends rows of chunks to PostgreSQL, and reads them. */
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
@@ -11,10 +11,10 @@ import { advance, type RemoteState, remoteState, remoteTables } from './remote-t
 
 /** Rows of one statement. */
 const ROWS_PER_STATEMENT = 500
-/** Writes for which it is remembered what they have removed. */
+/** Writes whose removed keys are remembered. */
 const REMEMBERED_REVISIONS = 1000
 
-/** @returns false where another writer was faster: nothing has changed */
+/** @returns false if another writer was faster: nothing has changed */
 export async function sendChange(
   run: RunRemote,
   place: StoragePlace,
@@ -128,7 +128,7 @@ export const ROW_COLUMNS: readonly string[] = [
 ]
 const ROW_LIST = ROW_COLUMNS.join(', ')
 
-/** These rows, as far as they are there. */
+/** These rows, as far as they exist. */
 export async function touchedRows(
   run: RunRemote,
   place: StoragePlace,
@@ -144,7 +144,7 @@ export async function touchedRows(
   return keyedRows(found, columns)
 }
 
-/** The rows that were written since a revision, in the order of their keys. */
+/** The rows written since a revision, in key order. */
 export async function* rowsSince(
   run: RunRemote,
   place: StoragePlace,

@@ -19,7 +19,7 @@ import { BASES, remoteTables } from './remote-tables.ts'
 export interface RemotePlace {
   readonly place: StoragePlace
   readonly run: RunRemote
-  /** Takes the rows of chunks that were found. */
+  /** Takes the rows of found chunks. */
   found(rows: Awaited<ReturnType<RunRemote>>): void
   /** Has the rows of these chunks here while the work runs. */
   withRows<T>(keys: readonly bigint[], work: () => Promise<T>): Promise<T>
@@ -31,12 +31,12 @@ interface RemoteQuery extends RemotePlace {
   readonly measure: Measure
 }
 
-/** The distance of two vectors to the last bit as here, since PostgreSQL rounds in another way. */
+/** The distance of two vectors, equal to the last bit to the one computed here: PostgreSQL rounds differently. */
 type Measure = (one: Float32Array, other: Float32Array) => number
 
 /**
- * With an index, PostgreSQL scans on until enough rows meet the conditions, in the right order. Compiling a statement takes
- * longer than running it.
+ * With an index, PostgreSQL scans on in order until enough rows meet the conditions. Compiling a statement takes longer
+ * than running it.
  */
 export const SEARCH_SETTINGS = `SET LOCAL hnsw.iterative_scan = strict_order;
   SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100; SET LOCAL jit = off`
@@ -59,11 +59,11 @@ export function remoteSearches(
   }
 }
 
-/** Exactly the chunks that measuring all of them in PostgreSQL finds, and those that are equal to the last. */
+/** Exactly the chunks found by measuring all of them in PostgreSQL, and those equal to the last. */
 async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
   const { withRows } = query
   const { queryVector, keywordSearch } = query.search
-  // Of the moment at which it was asked: what is written later is found by the next search.
+  // As of the request: later writes are found by the next search.
   const isCurrent = () => true
   if (keywordSearch === undefined) {
     return { neighbours: await nearestOf(query, queryVector), withRows, isCurrent }
@@ -82,7 +82,7 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
       const known = new Set(near.map(({ key }) => key))
       const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
       const measured = await distancesOf(query, others, vector)
-      // A score does not depend on the vector: those of the others are known from before.
+      // A score does not depend on the vector: the scores of the others are known already.
       const scoresOf = (keys: readonly bigint[]) => {
         const earlier = keywordHits.scoresOf(keys)
         return hits.scoresOf(keys).map((score, index) => Math.max(score, earlier[index] ?? 0))
@@ -118,7 +118,7 @@ class Statement {
   }
 }
 
-/** More than are wanted, among which rounding may decide. */
+/** More than requested, because rounding may decide among them. */
 const EXTRA = 16
 
 /** A row of an answer that begins with `ROW_COLUMNS, distance`. */
@@ -127,7 +127,7 @@ interface FoundRow extends NearestChunk {
 }
 
 const VECTOR_PLACE = ROW_COLUMNS.indexOf('vector')
-/** Of the column after those of a row. */
+/** The column after those of a row. */
 const DISTANCE_PLACE = ROW_COLUMNS.length
 
 function foundRow(row: readonly (string | null)[]): FoundRow {
@@ -136,8 +136,8 @@ function foundRow(row: readonly (string | null)[]): FoundRow {
 }
 
 /**
- * The nearest as they are measured here, of at least `fetched` rows or all there are, the nearest first by PostgreSQL.
- * @returns null where rows that were not fetched may be among them
+ * The nearest, measured here, of at least `fetched` rows or all, nearest first by PostgreSQL.
+ * @returns null if rows that were not fetched may be among them
  */
 function exactlyNearest(
   { search, measure }: RemoteQuery,
@@ -147,7 +147,7 @@ function exactlyNearest(
 ): readonly NearestChunk[] | null {
   const { count } = search
   const [wanted, last] = [found[count - 1], found.at(-1)]
-  // Each of the two is off by no more than a half of this.
+  // Each of the two is off by at most half of this.
   const margin = 4 * (vector.length + 2) * 2 ** -24
   const isCut = wanted !== undefined && last !== undefined && found.length >= fetched
   if (isCut && last.distance <= wanted.distance + margin) return null
@@ -177,7 +177,7 @@ async function nearestOf(
 interface HybridQuery {
   readonly keywordSearch: KeywordSearch
   readonly vector: Float32Array
-  /** The number of best hits wanted. */
+  /** The number of best hits requested. */
   readonly hitCount?: number
   readonly extra?: number
 }
@@ -219,7 +219,7 @@ async function hybridOf(
   return { neighbours, keywordHits }
 }
 
-/** The nearest and the best hits, each with its distance and its score, and what no score reaches. */
+/** The nearest and the best hits, each with its distance and score, and a bound for all other scores. */
 function hybridStatement(
   { place, condition }: RemoteQuery,
   {

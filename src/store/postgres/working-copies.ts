@@ -1,6 +1,6 @@
 /**
- * Knowledge bases in PostgreSQL: the rows there are the truth. Each Eider keeps a copy in its own tables, which it brings up
- * to date before it reads, so that every statement finds what any Eider has written.
+ * Knowledge bases in PostgreSQL: the rows there are authoritative. Each Eider keeps a copy in its own tables and updates
+ * it before it reads, so that every statement sees the writes of every Eider.
  */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
@@ -57,7 +57,7 @@ import {
   requireSmall,
 } from './remote-tables.ts'
 
-/** Other writers that may be faster, one after the other. */
+/** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
@@ -91,7 +91,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     chunks.setRemote(this)
   }
 
-  /** From now on the other databases can be reached. */
+  /** From here on, other databases can be reached. */
   connect(databases: RemoteDatabases): void {
     this.#databases = databases
     this.#poll = setInterval(() => this.#refreshAll(), POLL_MS)
@@ -170,7 +170,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
   }
 
-  /** Of one without a copy, as its database counts them. */
+  /** Counts of a knowledge base without a copy, by its database. */
   countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
     const place = this.#placeOf(kb)
     return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
@@ -205,7 +205,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
           isNothing ||
           (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
-        // What was written may have brought other columns.
+        // The written rows may have brought other columns.
         copy.refreshedMs = Number.NEGATIVE_INFINITY
         return computed
       }
@@ -249,7 +249,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       if (!isHere(kb)) return this.#refreshTouched(kb, copy, { run, place, state })
       if (state.revision === copy.revision) return
       requireSmall(kb, state)
-      // A server that was restored from a backup is behind its copies: all rows come again.
+      // A server restored from a backup is behind its copies: all rows come again.
       const isBehind = state.revision < copy.revision
       if (isBehind) await this.#emptied(kb)
       const from = isBehind ? 0 : copy.revision
@@ -275,7 +275,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return true
   }
 
-  /** The rows that what runs now needs. */
+  /** The rows that running work needs. */
   async #refreshTouched(
     kb: KnowledgeBase,
     copy: Copy,
