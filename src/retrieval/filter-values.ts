@@ -194,13 +194,14 @@ const WORD_JOIN = ` LEFT JOIN (
 /** NaN for none, infinity for one that a JavaScript number does not hold exactly. */
 function valueSql({ name, kind }: ConditionColumn): string {
   const column = quote(name)
+  const moment = `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`
   const value = {
     number: column,
     truth: `${column}::INTEGER`,
     word: 'eider_number',
-    hash: `${hashSql(column)}`,
-    day: `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`,
-    time: `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`,
+    hash: hashSql(column),
+    day: moment,
+    time: moment,
   }[kind]
   return `CASE WHEN ${column} IS NULL THEN 'nan'::DOUBLE
     WHEN abs((${value})::DOUBLE) < ${2 ** 53} THEN (${value})::DOUBLE ELSE 'inf'::DOUBLE END`

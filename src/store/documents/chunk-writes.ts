@@ -19,8 +19,8 @@ import { recentPostingsOf, sortPostings } from './keyword-index.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import {
-  type ComputedWrite,
   NOTHING_REMOTE,
+  type RemoteChange,
   type RemoteWrites,
   sentMetadata,
   sentRows,
@@ -44,6 +44,12 @@ export interface RowsWritten<T> extends RowsReplaced {
   }
   /** Of the jobs that stored it. */
   readonly marks?: readonly JobMark[]
+}
+
+interface ComputedWrite<T> {
+  readonly result: T
+  readonly marks: readonly JobMark[]
+  readonly change: RemoteChange
 }
 
 /** Where jobs record their progress. */
@@ -91,7 +97,11 @@ export class ChunkWrites {
       if (typeof asked === 'function') asked = asked(row)
       return asked
     }
-    return this.#remote.store(kb, (revision) => this.#computed(kb, revision, once, work))
+    const { result, marks } = await this.#remote.store(kb, (revision) => {
+      return this.#computed(kb, revision, once, work)
+    })
+    await this.#writeMarks(marks)
+    return result
   }
 
   /** The effect of a write, which is then undone. */
@@ -128,7 +138,7 @@ export class ChunkWrites {
   }
 
   /** After the commit of what they cover, in another database. */
-  async writeMarks(marks: readonly JobMark[]): Promise<void> {
+  async #writeMarks(marks: readonly JobMark[]): Promise<void> {
     if (marks.length === 0) return
     await this.#parts.database.write(async (connection) => {
       for (const mark of marks) await this.#marks.writeMark(connection, mark)

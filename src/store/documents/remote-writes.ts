@@ -3,7 +3,6 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
 /** A write's changes as text: both databases read and write these forms. */
@@ -43,19 +42,16 @@ export interface SentRow extends SentMetadata {
   readonly language: string
 }
 
-export interface ComputedWrite<T> {
-  readonly result: T
-  readonly marks: readonly JobMark[]
-  readonly change: RemoteChange
-}
-
 /** Other databases, as writes see them. */
 export interface RemoteWrites {
   /**
-   * Commits there what `compute` returns for an up-to-date copy, which stays unchanged.
+   * Commits there the change that `compute` returns for an up-to-date copy, which stays unchanged.
    * @param compute called with the revision of the copy; again if another writer was faster
    */
-  store<T>(kb: KnowledgeBase, compute: (revision: number) => Promise<ComputedWrite<T>>): Promise<T>
+  store<W extends { readonly change: RemoteChange }>(
+    kb: KnowledgeBase,
+    compute: (revision: number) => Promise<W>,
+  ): Promise<W>
 }
 
 /** Everything is stored here. */

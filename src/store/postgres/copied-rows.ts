@@ -4,6 +4,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { ChunkRow } from '../documents/chunk-rows.ts'
+import { keysOfDocuments } from '../documents/document-ids.ts'
 import {
   type OpenTables,
   replaceChunkRows,
@@ -104,46 +105,57 @@ export async function copiedRows(
   nextChunkKey: number,
 ) {
   const removedKeys = 'allBut' in gone ? await keysWithout(tables, gone.allBut) : gone
-  const there = await keysAmong(tables, keys)
-  const at = (isThere: boolean) =>
-    keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
-  const pick = <T>(from: readonly T[], places: readonly number[]) =>
-    places.flatMap((one) => from[one] ?? [])
-  const [known, fresh] = [at(true), at(false)]
-  const freshRows = pick(rows, fresh)
-  const freshKeys = pick(keys, fresh)
-  await replaceChunkRows(tables, freshRows, removedKeys, freshKeys)
+  const there = new Set(await keysAmong(tables, keys))
+  const split = (isThere: boolean): KeyedRows => {
+    const at = keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
+    const pick = <T>(from: readonly T[]) => at.flatMap((index) => from[index] ?? [])
+    return { keys: pick(keys), rows: pick(rows) }
+  }
+  const [known, fresh] = [split(true), split(false)]
+  await replaceChunkRows(tables, fresh.rows, removedKeys, fresh.keys)
   // The text of a key never changes.
-  await rewriteChunkRows(tables, pick(rows, known), pick(keys, known))
-  const { vectors } = vectorsOfRows(freshRows, 0, tables.dimensions ?? 0) ?? {}
+  await rewriteChunkRows(tables, known.rows, known.keys)
+  const { vectors } = vectorsOfRows(fresh.rows, 0, tables.dimensions ?? 0) ?? {}
   const changes = {
     removedKeys: BigInt64Array.from(removedKeys),
-    rewrittenKeys: BigInt64Array.from(pick(keys, known)),
-    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(freshKeys), vectors }),
+    rewrittenKeys: BigInt64Array.from(known.keys),
+    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(fresh.keys), vectors }),
   }
-  const postingCount = freshRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
+  const postingCount = fresh.rows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
   const copied = { rowCount: rows.length, postingCount, nextChunkKey, changes }
   return { result: null, newRows: [], removedKeys, copied }
 }
 
 /** The keys whose chunks are here. */
 async function keysAmong(
-  tables: OpenTables,
+  { connection, ...tables }: OpenTables,
   keys: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  if (keys.length === 0) return new Set()
+): Promise<readonly bigint[]> {
+  if (keys.length === 0) return []
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
-  const rows = await (await runWithKeys(tables.connection, sql, { keys })).getRows()
-  return new Set(rows.map(([key]) => BigInt(String(key))))
+  return keysOf(await (await runWithKeys(connection, sql, { keys })).getRows())
 }
 
 export async function keysWithout(
-  tables: OpenTables,
+  { connection, ...tables }: OpenTables,
   kept: ReadonlySet<bigint>,
 ): Promise<readonly bigint[]> {
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}`
-  const rows = (await tables.connection.runAndReadAll(sql)).getRows()
-  return rows.map(([key]) => BigInt(String(key))).filter((key) => !kept.has(key))
+  const keys = keysOf((await connection.runAndReadAll(sql)).getRows())
+  return keys.filter((key) => !kept.has(key))
+}
+
+/** Keys of rows that are here and should be among the fetched ones. */
+export async function keysOfTouched(
+  tables: OpenTables,
+  { ids, keys }: TouchedRows,
+): Promise<ReadonlySet<bigint>> {
+  const ofDocuments = await keysOfDocuments(tables.connection, tables, ids)
+  return new Set([...ofDocuments, ...(await keysAmong(tables, keys))])
+}
+
+function keysOf(rows: readonly (readonly unknown[])[]): readonly bigint[] {
+  return rows.map(([key]) => BigInt(String(key)))
 }
 
 export async function noteRevision(
@@ -155,17 +167,4 @@ export async function noteRevision(
     id,
     revision,
   ])
-}
-
-/** Keys of rows that are here and should be among the fetched ones. */
-export async function keysOfTouched(
-  { connection, ...tables }: OpenTables,
-  { ids, keys }: TouchedRows,
-): Promise<readonly bigint[]> {
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
-    WHERE chunk_key IN ($keys) OR document_id IN (SELECT unnest($ids::JSON::VARCHAR[]))`
-  const rows = await (
-    await runWithKeys(connection, sql, { keys, ids: JSON.stringify(ids) })
-  ).getRows()
-  return rows.map(([key]) => BigInt(String(key)))
 }

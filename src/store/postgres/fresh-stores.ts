@@ -15,22 +15,22 @@ import type { WorkingCopies } from './working-copies.ts'
 type Touch = (first: unknown) => TouchedRows
 
 /**
- * Which rows a method needs. `everything`: a full copy. `counts` and the
- * like: what PostgreSQL counts.
+ * Which rows a method needs. `everything`: a full copy. `counts` and the like: what PostgreSQL counts.
  */
-type Needs = 'nothing' | 'everything' | 'counts' | 'documents' | 'chunks' | Touch
+type Needs = 'everything' | 'counts' | 'documents' | 'chunks' | Touch
 
-const NO_ROWS: TouchedRows = { ids: [], keys: [] }
+const NOTHING: TouchedRows = { ids: [], keys: [] }
+const nothing: Touch = () => NOTHING
 // Methods called with an id.
-const idOf: Touch = (id) => ({ ...NO_ROWS, ids: [id as string] })
+const idOf: Touch = (id) => ({ ...NOTHING, ids: [id as string] })
 // With ids.
-const idsOf: Touch = (ids) => ({ ...NO_ROWS, ids: ids as readonly string[] })
+const idsOf: Touch = (ids) => ({ ...NOTHING, ids: ids as readonly string[] })
 // With keys.
-const keysOf: Touch = (keys) => ({ ...NO_ROWS, keys: keys as readonly bigint[] })
+const keysOf: Touch = (keys) => ({ ...NOTHING, keys: keys as readonly bigint[] })
 const documentsOf: Touch = (documents) => {
   // As `DocumentStore` says.
   const all = documents as readonly EmbeddedDocument[]
-  return { ...NO_ROWS, ids: all.map(({ document }) => document.id.toWellFormed()) }
+  return { ...NOTHING, ids: all.map(({ document }) => document.id.toWellFormed()) }
 }
 const changesOf: Touch = (changes) => {
   // As `ChunkStore` says.
@@ -41,10 +41,10 @@ const changesOf: Touch = (changes) => {
 
 const CHUNK_NEEDS: Readonly<Record<string, Needs>> = {
   storedTexts: idsOf,
-  nextChunkKey: 'nothing',
+  nextChunkKey: nothing,
   chunkCount: 'chunks',
   contextsOf: keysOf,
-  cutCounts: 'nothing',
+  cutCounts: nothing,
   replaceDocuments: documentsOf,
   removeDocuments: idsOf,
   removeChunks: keysOf,
@@ -115,9 +115,7 @@ function freshened<T extends object>(
       if (need === 'everything') return requireHere(kb)
       if (need === 'counts') return copies.countsOf(kb)
       if (need === 'documents' || need === 'chunks') return (await copies.countsOf(kb))[need]
-      return copies.withRows(kb, need === 'nothing' ? NO_ROWS : need(others[0]), async (now) =>
-        work(now),
-      )
+      return copies.withRows(kb, need(others[0]), async (now) => work(now))
     })
   }
   return new Proxy(target, {

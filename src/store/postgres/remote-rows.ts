@@ -122,8 +122,11 @@ export interface TouchedRows {
   readonly keys: readonly bigint[]
 }
 
-export const ROW_COLUMNS = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
-  vector, terms, frequencies, term_count, language`
+export const ROW_COLUMNS: readonly string[] = [
+  ...['chunk_key', 'document_id', 'chunk_id', 'content', 'metadata', 'typed', 'context', 'is_cut'],
+  ...['layout', 'vector', 'terms', 'frequencies', 'term_count', 'language'],
+]
+const ROW_LIST = ROW_COLUMNS.join(', ')
 
 /** These rows, as far as they exist. */
 export async function touchedRows(
@@ -133,7 +136,7 @@ export async function touchedRows(
   { columns }: Pick<RemoteState, 'columns'>,
 ): Promise<KeyedRows> {
   const found = await run(
-    `SELECT ${ROW_COLUMNS} FROM ${remoteTables(place).chunks}
+    `SELECT ${ROW_LIST} FROM ${remoteTables(place).chunks}
       WHERE chunk_key = ANY($1::bigint[])
         OR document_id IN (SELECT json_array_elements_text($2::json)) ORDER BY chunk_key`,
     [listOf(keys), JSON.stringify(ids)],
@@ -150,7 +153,7 @@ export async function* rowsSince(
   const { chunks } = remoteTables(place)
   for (let last = 0n; ; ) {
     const found = await run(
-      `SELECT ${ROW_COLUMNS} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
+      `SELECT ${ROW_LIST} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
         ORDER BY chunk_key LIMIT ${ROWS_PER_STATEMENT}`,
       [revision, last],
     )

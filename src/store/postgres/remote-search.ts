@@ -126,9 +126,9 @@ interface FoundRow extends NearestChunk {
   readonly vector: Float32Array
 }
 
-const VECTOR_PLACE = ROW_COLUMNS.split(',').findIndex((name) => name.trim() === 'vector')
+const VECTOR_PLACE = ROW_COLUMNS.indexOf('vector')
 /** The column after those of a row. */
-const DISTANCE_PLACE = ROW_COLUMNS.split(',').length
+const DISTANCE_PLACE = ROW_COLUMNS.length
 
 function foundRow(row: readonly (string | null)[]): FoundRow {
   const distance = Number(row[DISTANCE_PLACE])
@@ -165,7 +165,7 @@ async function nearestOf(
   const { place, search, run, condition } = query
   const statement = new Statement(condition)
   const fetched = search.count + extra
-  const sql = `SELECT ${ROW_COLUMNS}, vector <=> ${statement.vector(vector)} AS distance
+  const sql = `SELECT ${ROW_COLUMNS.join(', ')}, vector <=> ${statement.vector(vector)} AS distance
     FROM ${remoteTables(place).chunks} WHERE ${statement.where}
     ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES`
   const rows = await run(sql, statement.values)
@@ -239,7 +239,7 @@ function hybridStatement(
   const { k1, b, scoreDigits } = BM25
   const saturation = `p.frequency + ${k1} * (${1 - b} + ${b} * c.term_count / w.mean)`
   const rounded = (value: string) => `round((${value})::numeric, ${scoreDigits})::float8`
-  const columns = ROW_COLUMNS.split(',').map((name) => `c.${name.trim()}`)
+  const columns = ROW_COLUMNS.map((name) => `c.${name}`)
   const sql = `WITH weights AS (
       SELECT q.term, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
           (s.chunk_count - coalesce(t.chunk_count, 0) + 0.5::float8)

@@ -44,23 +44,15 @@ export const OPENING = `SELECT e.extversion, set_config('search_path', 'pg_catal
 export async function requireExtension(run: RunRemote, place: StoragePlace): Promise<void> {
   const [found] = await run(OPENING)
   if (found === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
-  const [version = ''] = found
-  if (isOlder(version ?? '', PGVECTOR_MIN)) {
+  const version = found[0] ?? ''
+  // Its versions are numbers with points between.
+  if (version.localeCompare(PGVECTOR_MIN, 'en', { numeric: true }) < 0) {
     const how = 'update the package, then run ALTER EXTENSION vector UPDATE'
     throw refused(place, `its pgvector is ${version}, and Eider needs ${PGVECTOR_MIN}: ${how}`)
   }
 }
 
 const INSTALL = 'install it, then run CREATE EXTENSION vector as an administrator'
-
-function isOlder(version: string, least: string): boolean {
-  const parts = version.split('.').map(Number)
-  for (const [index, needed] of least.split('.').map(Number).entries()) {
-    const part = parts[index] ?? 0
-    if (part !== needed) return part < needed
-  }
-  return false
-}
 
 /** @throws AppError as `KnowledgeBaseStorages.create` */
 export async function createRemoteTables(

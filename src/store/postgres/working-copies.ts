@@ -17,7 +17,7 @@ import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
-import type { ComputedWrite, RemoteWrites } from '../documents/remote-writes.ts'
+import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { removeChunkRows } from '../documents/write-chunk-rows.ts'
 import {
@@ -188,15 +188,16 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     }
   }
 
-  async store<T>(
+  async store<W extends { readonly change: RemoteChange }>(
     kb: KnowledgeBase,
-    compute: (revision: number) => Promise<ComputedWrite<T>>,
-  ): Promise<T> {
+    compute: (revision: number) => Promise<W>,
+  ): Promise<W> {
     const copy = this.#copyOf(kb)
     return copy.writes.run(async () => {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         await this.#refreshed(kb, copy)
-        const { result, marks, change } = await compute(copy.revision)
+        const computed = await compute(copy.revision)
+        const { change } = computed
         const { removedKeys, rows, rewritten } = change
         const isNothing = removedKeys.length + rows.length + rewritten.length === 0
         const place = this.#placeOf(kb)
@@ -206,8 +207,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
         if (!isStored) continue
         // The written rows may have brought other columns.
         copy.refreshedMs = Number.NEGATIVE_INFINITY
-        await this.#here().writeMarks(marks)
-        return result
+        return computed
       }
       const message = `Other servers write to ${kb.name} all the time: try again`
       throw new AppError('too_busy', message)
@@ -295,8 +295,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       copy.rowCount += batch.keys.length
       await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
-        const there = isNothing ? [] : await keysOfTouched(tables, touched)
-        const gone = there.filter((key) => !came.has(key))
+        const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
         return copiedRows(tables, batch, gone, state.nextChunkKey)
       })
     }
