@@ -44,7 +44,7 @@ import { relationsNamed } from './sql/lexer/database-names.ts'
 import { BackupSchedule } from './store/backup/backups.ts'
 import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
 
-import { searchesOver } from './store/postgres/remote-search.ts'
+import { remoteSearches } from './store/postgres/remote-search.ts'
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
 import {
@@ -177,7 +177,7 @@ export function createApp(options: AppOptions): App {
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
   })
-  const searches = searchesOver(vectorCaches, (kb) => store.copies.remoteOf(kb), databaseDistance)
+  const remote = remoteSearches((kb) => store.copies.remoteOf(kb), databaseDistance)
   const queryDeps: QueryDeps = {
     keeping: syncSources,
     catalog: store.catalog,
@@ -204,7 +204,7 @@ export function createApp(options: AppOptions): App {
     storages: store.copies,
     engine: store.engine,
     ...ports,
-    nearest: countedSearches(searches, measurements),
+    nearest: countedSearches(vectorCaches, remote, measurements),
     chunks: store.chunks,
     documents: store.documents,
     transfers: store.transfers,

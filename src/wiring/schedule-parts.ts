@@ -81,7 +81,7 @@ export async function scheduleRows(
   return { rows }
 }
 
-/** Keeps knowledge bases in step from `start` on. */
+/** Syncs knowledge bases from `start` on. */
 export function sourceKeeperOf(parts: {
   readonly settings: Settings
   readonly store: Store

@@ -5,7 +5,7 @@ import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
 import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
-import type { KnowledgeBaseStorages, RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
@@ -64,13 +64,12 @@ function askedRows({ by, seesAll }: Asker) {
 interface Readers {
   readonly schedules: Pick<ScheduleStore, 'list'>
   readonly sources: Pick<SyncStore, 'sources'>
-  readonly copies: Pick<KnowledgeBaseStorages, 'isRemote'>
 }
 
 /** What needs a database: knowledge bases that are stored there, jobs that run again, and sources of knowledge bases. */
 export function databaseUses(
   snapshot: () => CatalogSnapshot,
-  { schedules, sources, copies }: Readers,
+  { schedules, sources }: Readers,
 ): DatabaseDeps['databaseUses'] {
   return async ({ name: database }) => {
     const jobs = schedules.list().flatMap(({ name, projectName, query, ifQuery, nextRunAt }) => {
@@ -85,7 +84,7 @@ export function databaseUses(
       return [`source ${name} of ${kb.projectName}.${kb.name}`]
     })
     const stored = knowledgeBases.filter((kb) => {
-      return copies.isRemote(kb) && nameKey(kb.vectorDatabase) === nameKey(database)
+      return kb.remote !== undefined && nameKey(kb.vectorDatabase) === nameKey(database)
     })
     const names = stored.map(({ name, projectName }) => `knowledge base ${projectName}.${name}`)
     return [...names, ...jobs, ...kept]

@@ -1,9 +1,9 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
-import { withoutCopy } from '../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
 import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
+import { requireHere } from '../core/domain/remote-storage.ts'
 import {
   type Attachment,
   attachJobOf,
@@ -256,7 +256,7 @@ export function mapUsesOf(
   }
   return {
     stateOf: async (kb, ...asked) => {
-      if (!queryDeps.storages.isCopied(kb)) throw withoutCopy(kb)
+      requireHere(kb)
       return (await computed()).stateOf(kb, ...asked)
     },
     values: async (at, of, signal) => {

@@ -18,7 +18,7 @@ import type { AgentTask } from '../actors/worker-messages.ts'
 import { type AvailableData, agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
 import type { Select } from '../data/data-reader.ts'
-import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
+import { type ListingSources, remoteTableNames } from '../data/remote-table-names.ts'
 import { newFence } from '../loop/data-fence.ts'
 import { ToolHost } from '../tools/tool-host.ts'
 import { toolSpecs } from '../tools/tools.ts'
@@ -198,11 +198,11 @@ export class AgentPool {
     yield startEvent(question, traceId, asked.conversation?.id)
     const snapshot = catalog.snapshot()
     const terms = { session: traceId, bytesMax: observationBytesMax, isAble: hasPrompt(model) }
-    const [elsewhere, foreign] = await Promise.all([
-      tablesElsewhere(agent, snapshot, sources, signal),
+    const [remote, foreign] = await Promise.all([
+      remoteTableNames(agent, snapshot, sources, signal),
       foreignToolsOf(agent, this.#deps.foreignTools ?? NO_FOREIGN_TOOLS, terms, signal),
     ])
-    const own = agentData(agent, snapshot, elsewhere)
+    const own = agentData(agent, snapshot, remote)
     const named = { ...own, warnings: [...own.warnings, ...foreign.warnings] }
     const data = hasPrompt(model)
       ? await this.#profiles.described(named, snapshot, agent.projectName, signal)

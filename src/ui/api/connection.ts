@@ -6,7 +6,7 @@ import { signal } from '@preact/signals'
 
 const ASK_AGAIN_MS = 1000
 const ASK_AGAIN_MS_MAX = 5000
-/** Without an answer for so long, it is away; a busy one may be slow. */
+/** A server that has not answered for this long is away; a busy one may be slow. */
 const ANSWER_MS_MAX = 15_000
 /** A visible window that has sent no request for this long checks that the server is there. */
 const LOOK_MS = 15_000

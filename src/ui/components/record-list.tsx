@@ -60,7 +60,7 @@ interface EntryProps {
   readonly children?: ComponentChildren
 }
 
-/** A record of a list: its name, what can be done with it, and what there is to say. */
+/** A list entry: name, actions and details. */
 export function Entry({ title, beside, children }: EntryProps) {
   return (
     <li class="panel operations-job">

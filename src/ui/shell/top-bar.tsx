@@ -166,7 +166,7 @@ const theme = signal<Theme>(themeOf(remembered(KEY)))
 effect(() => {
   document.documentElement.dataset.theme = theme.value
 })
-// Keeps other windows in step.
+// Follows a change made in another window.
 window.addEventListener('storage', ({ key, newValue }) => {
   if (key === KEY) theme.value = themeOf(newValue)
 })

@@ -151,7 +151,7 @@ function ModelFields(props: {
   )
 }
 
-/** What an agent may read, picked from what there is: knowledge bases, tables, views, files, or all of a project. */
+/** Picks what an agent may read: knowledge bases, tables, views, files, or a whole project. */
 function DataFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void

@@ -1,4 +1,4 @@
-/** The runs of an agent, or of all: those under way, which can be cancelled, and those that are over. */
+/** The runs of one agent or of all: running ones, which can be cancelled, and finished ones. */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -231,8 +231,8 @@ export function LiveRuns(props: {
   }, [runs.data])
   if (mine.length === 0) return <>{children}</>
   return (
-    <section class="panel stack" aria-label="Under way">
-      <h2>Under way</h2>
+    <section class="panel stack" aria-label="Running">
+      <h2>Running</h2>
       {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
         <div key={id} class="row">
           <span class="grow one-line" dir="auto">

@@ -136,7 +136,7 @@ interface EntryListProps<T> {
   readonly children: (one: T) => ComponentChildren
 }
 
-/** What there is of one kind: its heading, and one line each. */
+/** All things of one kind: a heading, then a line for each. */
 function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T>) {
   if (all.length === 0) return null
   const rest = all.length - SHOWN_MAX

@@ -122,16 +122,15 @@ const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
 
 const ASK_AGAIN_MS = 1000
 
-/** Requests under way with their statements: each can be ended. */
+/** Running requests with their statements; each can be cancelled. */
 function RunningPane() {
   const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
   usePolling(running.reload, ASK_AGAIN_MS)
   return (
     <div class="stack">
       <p class="quiet">
-        Statements, searches, questions and uploads under way
-        {mayRunServer() ? '' : ', those of your own'}. Work without a request is a{' '}
-        <a href="/operations/jobs">job</a>.
+        {mayRunServer() ? 'All' : 'Your'} running statements, searches, questions and uploads. Work
+        without a request is a <a href="/operations/jobs">job</a>.
       </p>
       <RecordList of={running} what="what runs" empty={<NothingRuns />}>
         {(items) => (

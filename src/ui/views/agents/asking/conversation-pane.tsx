@@ -88,7 +88,7 @@ export function ConversationPane(props: ConversationPaneProps) {
     />
   )
   const over = live.filter(({ state }) => state !== 'running')
-  const underWay = live.filter(({ state }) => state === 'running')
+  const running = live.filter(({ state }) => state === 'running')
   // Not with each piece of an answer that comes.
   const cards = useMemo(
     () => inOrder(kept.turns, live).map((turn) => cardOf(turn, turn.key || turn.traceId || '')),
@@ -105,7 +105,7 @@ export function ConversationPane(props: ConversationPaneProps) {
         <Invitation agent={agent} hasData={hasData} />
       )}
       {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
-      {[...cards, ...underWay.map((turn) => cardOf(turn, turn.key))]}
+      {[...cards, ...running.map((turn) => cardOf(turn, turn.key))]}
       {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
         <p class="agents-warning">
