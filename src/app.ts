@@ -189,8 +189,8 @@ export function createApp(options: AppOptions): App {
     databaseUses: databaseUses(snapshot, store),
     schedules,
     access: statementAccess(store, settings),
-    live: liveTables(sources, (rights) => depsWithin(rights).schedules.store, {
-      ...{ keeping: syncSources, traces: store.traces, audit: store.audit },
+    live: liveTables(sources, (rights) => depsWithin(rights), {
+      ...{ traces: store.traces, audit: store.audit },
     }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
@@ -279,7 +279,6 @@ export function createApp(options: AppOptions): App {
     ...served,
     mcp,
     maps,
-    sources: syncSources,
     backups: store.backups,
     traces: store.traces,
     fileBytes: store.contents,

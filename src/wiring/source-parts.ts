@@ -4,7 +4,7 @@ import { nameKey } from '../core/domain/identifier.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
-import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
+import type { ScheduleStore, SyncStore } from '../core/domain/ports/job-ports.ts'
 import type { RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
@@ -13,6 +13,7 @@ import {
   keptSourceRows,
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Sources } from '../sources/sources.ts'
 import { namesDatabase } from '../sql/lexer/database-names.ts'
 import { memoryBytesOf } from '../store/duckdb/memory-watchdog.ts'
@@ -25,19 +26,19 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
   sources: ListedSources['sources'],
-  schedulesFor: (rights: Rights | null) => Pick<ScheduleStore, 'list' | 'runs'>,
+  depsWithin: (rights: Rights | null) => Pick<QueryDeps, 'schedules' | 'keeping'>,
   given: {
-    readonly keeping: SourceKeeping
     readonly traces: TraceStore
     readonly audit: Pick<AuditLog, 'settled'>
   },
 ): LiveTables {
-  const { keeping, traces, audit } = given
+  const { traces, audit } = given
   return {
     async rows(table, snapshot, signal) {
       if (table === 'tables' || table === 'columns') {
         return allSourceRows(table, { snapshot, sources }, signal)
       }
+      const { schedules, keeping } = depsWithin(snapshot.limits?.rights ?? null)
       if (table === 'sources') return keptSourceRows(snapshot, keeping)
       if (table === 'audit_log') {
         requireAuditReader(signal)
@@ -49,7 +50,7 @@ export function liveTables(
         await traces.settled()
         return askedRows(askerOfSignal(signal))
       }
-      const rows = await scheduleRows(table, schedulesFor(snapshot.limits?.rights ?? null))
+      const rows = await scheduleRows(table, schedules.store)
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },

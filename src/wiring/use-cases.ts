@@ -39,10 +39,7 @@ export function useCases(
     readonly wordPieces: () => TokenCounter
     readonly jobStore: Store['jobs']
   },
-): Omit<
-  UseCases,
-  'maps' | 'backups' | 'fileBytes' | 'sources' | 'traces' | 'agents' | 'conversations'
-> {
+): Omit<UseCases, 'maps' | 'backups' | 'fileBytes' | 'traces' | 'agents' | 'conversations'> {
   const { settings, reader, jobs, importFiles, wordPieces, jobStore } = given
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)
@@ -71,6 +68,7 @@ export function useCases(
     catalog: queryDeps,
     catalogFor: own,
     jobsFor: (principal) => own(principal).jobs,
+    sourcesFor: (principal) => own(principal).keeping,
     schedulesFor: (principal) => own(principal).schedules,
     indexes: queryDeps.indexes,
     query: async (request, principal, signal) => {

@@ -110,3 +110,34 @@ test('tools of MCP show no more', async () => {
     expect(text).not.toContain(SECRET)
   }
 })
+
+test('a source that reads another project shows neither what it reads nor why it fails', async () => {
+  const path = '/api/projects/open/knowledge_bases/kettle_kb/sources'
+  const query = `SELECT ${SECRET}_x AS content FROM ${SECRET}.${SECRET}_table`
+  const sent = { source: { name: 'failing', kind: 'query', query } }
+  const { body } = await t.send('POST', path, sent)
+  const { id } = body as { id: number }
+  await t.send('POST', `${path}/${id}/run`)
+  const lastRun = async (headers: HeadersInit) => {
+    const answer = await t.send('GET', `${path}/${id}`, undefined, headers)
+    return (answer.body as { last_run: { state: string; error: string } | null }).last_run
+  }
+  while ((await lastRun({}))?.state !== 'failed') await Bun.sleep(1)
+  expect((await lastRun({}))?.error).toContain(SECRET)
+  expect(await lastRun(limited)).toMatchObject({
+    state: 'failed',
+    error: 'Hidden: it names other projects or databases',
+  })
+  const jobs = async () => (await t.send('GET', '/api/jobs?kind=sync')).text
+  while (!(await jobs()).includes('"failed"')) await Bun.sleep(1)
+  for (const place of [path, `${path}/${id}`, `${path}/${id}/runs`, '/api/jobs?kind=sync']) {
+    const { status, text } = await t.send('GET', place, undefined, limited)
+    expect([place, status, text.includes(SECRET)]).toEqual([place, 200, false])
+    expect((await t.send('GET', place)).text).toContain(SECRET)
+  }
+  const shown = "SELECT PARAMETERS FROM information_schema.sources WHERE KIND = 'table'"
+  const [[parameters] = []] = await rows(shown)
+  expect(JSON.parse(String(parameters))).toMatchObject({
+    table: '-- Hidden: this source reads other projects or databases',
+  })
+})

@@ -45,6 +45,14 @@ export async function twoProjects(): Promise<TestApp> {
   await run(
     `CREATE AGENT open.both USING data = {"knowledge_bases": ["kettle_kb", "${SECRET}.${SECRET}_kb"], "tables": ["open.kettle_table", "${table}"]}`,
   )
+  for (const from of [
+    `'query', query = 'SELECT word FROM ${table}'`,
+    `'table', table = '${table}'`,
+  ]) {
+    await run(
+      `ALTER KNOWLEDGE_BASE open.kettle_kb ADD SOURCE "over ${from.slice(1, 6)}" USING kind = ${from}`,
+    )
+  }
   for (const [index, statement] of [
     `SELECT * FROM ${table}`,
     `SELECT 1; UPDATE ${table} SET n = 8`,

@@ -227,7 +227,7 @@ export function testServer(
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
     rechunk: () => Promise.reject(new Error('no jobs')),
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },
-    ...{ activityFor: () => NO_ACTIVITY, sources: NO_SOURCES },
+    ...{ activityFor: () => NO_ACTIVITY, sourcesFor: () => NO_SOURCES },
     mcp: { handle: () => Promise.reject(new Error('no protocol')) },
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({

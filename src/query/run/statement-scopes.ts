@@ -9,7 +9,8 @@ import {
 } from '../../core/domain/access/principal.ts'
 import { mentionsHidden, type VisibleCatalogs } from '../../core/domain/access/visible-catalog.ts'
 import type { Activity, Job, StoredJob } from '../../core/domain/flow/job.ts'
-import type { JobStore, Jobs, Schedules } from '../../core/domain/ports/job-ports.ts'
+import type { SyncRun, SyncSource } from '../../core/domain/flow/sync-source.ts'
+import type { JobStore, Jobs, Schedules, SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
@@ -139,6 +140,7 @@ export function depsFor(
     jobs: limitedJobs(deps.jobs, reader, jobStore),
     schedules: limitedSchedules(deps.schedules, reader),
     activity: limitedActivity(deps.activity, reader),
+    keeping: limitedKeeping(deps.keeping, reader),
   }
 }
 
@@ -150,20 +152,55 @@ interface Reader {
   readonly isQuiet: (message: string) => boolean
 }
 
-/** Shown in place of statements of jobs, and of errors, that name something the reader may not see. */
+/** Shown in place of statements, and of errors, that name something the reader may not see. */
 const HIDDEN_JOB = '-- Hidden: this job names other projects or databases'
+const HIDDEN_SOURCE = '-- Hidden: this source reads other projects or databases'
+const ERROR_OF_RUN = 'Read the error in the runs of the scheduled job or source'
 const HIDDEN_ERROR = 'Hidden: it names other projects or databases'
 
 /** The same catalog, with a limited view. */
 function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalogs): Catalog {
-  const snapshot = () => visible.of(catalog.snapshot(), rights)
-  return new Proxy(catalog, {
+  return replaced(catalog, { snapshot: () => visible.of(catalog.snapshot(), rights) })
+}
+
+/** The same object, with some other members. */
+function replaced<T extends object>(object: T, members: Partial<T>): T {
+  return new Proxy(object, {
     get(target, name) {
-      if (name === 'snapshot') return snapshot
+      if (Object.hasOwn(members, name)) return Reflect.get(members, name)
       const member: unknown = Reflect.get(target, name)
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
+}
+
+/** Sources of knowledge bases. One that reads other projects shows neither what it reads nor why a run failed. */
+function limitedKeeping(keeping: SourceKeeping, { isOpen }: Reader): SourceKeeping {
+  const shown = (source: SyncSource): SyncSource => {
+    const { query = '', table } = source.parameters
+    const sql = table === undefined ? query : `TABLE ${table}`
+    return isOpen(String(sql))
+      ? source
+      : { ...source, parameters: { [source.kind]: HIDDEN_SOURCE } }
+  }
+  const shownRun = (source: SyncSource, run: SyncRun): SyncRun => {
+    if (shown(source).parameters[source.kind] !== HIDDEN_SOURCE) return run
+    return { ...run, error: run.error && HIDDEN_ERROR, errors: hiddenErrors(run) }
+  }
+  return replaced(keeping, {
+    list: (kb) => keeping.list(kb).map(shown),
+    stateOf: (source) => {
+      const state = keeping.stateOf(source)
+      return { ...state, lastRun: state.lastRun && shownRun(source, state.lastRun) }
+    },
+    runs: async (source, limit) => {
+      return (await keeping.runs(source, limit)).map((run) => shownRun(source, run))
+    },
+  })
+}
+
+function hiddenErrors({ errors }: Pick<StoredJob, 'errors'>): StoredJob['errors'] {
+  return errors.map(({ item }) => ({ item, message: HIDDEN_ERROR }))
 }
 
 /** Schedules of the projects the reader may name, and what became of their runs. */
@@ -185,11 +222,7 @@ function limitedSchedules(schedules: Schedules, { rights, isOpen }: Reader): Sch
       return query === HIDDEN_JOB ? { ...run, error: run.error && HIDDEN_ERROR } : run
     })
   }
-  return {
-    store: { list, runs },
-    create: (definition) => schedules.create(definition),
-    drop: (schedule) => schedules.drop(schedule),
-  }
+  return replaced(schedules, { store: { list, runs } })
 }
 
 /** Running work, with the jobs the reader may see. */
@@ -217,13 +250,15 @@ function limitedJobList<J extends StoredJob>(jobs: readonly J[], reader: Reader)
 
 /** A job without what its statement tells of other projects. */
 function shownJob<J extends StoredJob>(job: J, { isOpen, isQuiet }: Reader): J {
-  // The statements of a schedule, and whether its errors may be shown, are known where its runs are listed.
-  const isShown = job.kind !== 'schedule' && isQuiet(job.error ?? '')
+  // What a schedule or a source reads, and so whether its errors may be shown, is known where its runs are listed.
+  if (job.kind === 'schedule' || job.kind === 'sync') {
+    return { ...job, error: job.error && ERROR_OF_RUN, errors: [] }
+  }
   const isTitleOpen = job.kind === 'insert' ? isOpen(job.title) : isQuiet(job.title)
-  if (isTitleOpen && (isShown || (job.error === null && job.errorCount === 0))) return job
-  const errors = job.errors.map(({ item }) => ({ item, message: HIDDEN_ERROR }))
+  const messages = [job.error ?? '', ...job.errors.map(({ message }) => message)]
+  if (isTitleOpen && messages.every(isQuiet)) return job
   const title = isTitleOpen ? job.title : HIDDEN_JOB
-  return { ...job, title, error: job.error && HIDDEN_ERROR, errors }
+  return { ...job, title, error: job.error && HIDDEN_ERROR, errors: hiddenErrors(job) }
 }
 
 /** Jobs of the projects the principal may name; others do not exist for it. */

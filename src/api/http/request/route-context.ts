@@ -174,7 +174,7 @@ export interface UseCases {
   readonly schedulesFor: (principal: Principal) => Schedules
   /** The work that a principal may see. */
   readonly activityFor: (principal: Principal) => Activity
-  readonly sources: SourceKeeping
+  readonly sourcesFor: (principal: Principal) => SourceKeeping
   readonly traces: TraceStore
   readonly probeAgent: (agent: Pick<Agent, 'model'>, signal: AbortSignal) => Promise<AgentProbe>
   readonly agentWarnings: (agent: Agent) => readonly string[]

@@ -93,8 +93,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
       const sent = withInsertParams(body.knowledge_base)
       const { principal, signal } = scope
       requireScopes(principal, sent)
-      const rights = rightsOf(principal)
-      const { job, skippedRows } = await update(context, kb, { ...sent, rights }, signal)
+      const { job, skippedRows } = await update(context, kb, { ...sent, principal }, signal)
       scope.skippedRows = skippedRows
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
@@ -165,7 +164,7 @@ function refuseWithoutInsert(sent: SentUpdate): void {
 async function update(
   { deps }: RouteContext,
   kb: KnowledgeBase,
-  { rights, ...sent }: SentUpdate & { readonly rights: Rights | null },
+  { principal, ...sent }: SentUpdate & { readonly principal: Principal },
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   if (sent.rechunk === true) refuseOthersWith(sent)
@@ -173,8 +172,8 @@ async function update(
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
-  if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
-  const insert = insertRequest(target, sent, rights)
+  if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sourcesFor(principal))
+  const insert = insertRequest(target, sent, rightsOf(principal))
   const jobOf = async (job: Promise<Job>) => ({ job: await job, skippedRows: null })
   if (sent.rechunk === true) return jobOf(deps.rechunk(target))
   if (insert === null) return { job: null, skippedRows: null }

@@ -13,8 +13,8 @@ import { JOB, SOURCE, SOURCE_DEFINITION, SOURCE_RUN } from '../answers/records/c
 import { jobRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
-import { type At, knowledgeBaseAt } from './place-finders.ts'
+import { type Place, resource } from '../openapi/operation.ts'
+import { knowledgeBaseAt } from './place-finders.ts'
 
 const SOURCES_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const SOURCE_PATH = `${SOURCES_PATH}/:source_id` as const
@@ -28,30 +28,37 @@ const RUNS = queryParameters({
 })
 
 export const sourceOperations = resource('Sources', (api, context) => {
-  const { sources } = context.deps
-  const sourceAt = (place: At<'project_name' | 'knowledge_base_name' | 'source_id'>) => {
-    const kb = knowledgeBaseAt(place)
-    return { kb, source: requireSource(kb, place.params.source_id, sources) }
+  const { sourcesFor } = context.deps
+  const sourcesAt = (place: Place<Record<'project_name' | 'knowledge_base_name', string>>) => {
+    return { kb: knowledgeBaseAt(place), sources: sourcesFor(place.principal) }
+  }
+  const sourceAt = (
+    place: Place<Record<'project_name' | 'knowledge_base_name' | 'source_id', string>>,
+  ) => {
+    const { kb, sources } = sourcesAt(place)
+    return { kb, sources, source: requireSource(kb, place.params.source_id, sources) }
   }
   api.get(SOURCES_PATH, {
     id: 'listSources',
     summary: 'List the sources of a knowledge base',
-    find: knowledgeBaseAt,
+    find: sourcesAt,
     answers: { 200: ['The sources, each with its last run', t.Array(SOURCE)] },
-    run: ({ found: kb }) => sources.list(kb).map((source) => sourceRecord(kb, source, sources)),
+    run: ({ found: { kb, sources } }) => {
+      return sources.list(kb).map((source) => sourceRecord(kb, source, sources))
+    },
   })
   api.post(SOURCES_PATH, {
     id: 'createSource',
     summary: 'Add a source to a knowledge base',
     needs: 'admin',
-    find: knowledgeBaseAt,
+    find: sourcesAt,
     body: BODY,
     answers: {
       201: ['The source, which runs on request, on its schedule, or after changes', SOURCE],
       400: 'A field is wrong, or the folder is not allowed',
       409: 'The name is already in use',
     },
-    async run({ body: { source: sent }, found: kb }) {
+    async run({ body: { source: sent }, found: { kb, sources } }) {
       return sourceRecord(kb, await createSource(kb, sent, sources), sources)
     },
   })
@@ -60,7 +67,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     summary: 'Get a source',
     find: sourceAt,
     answers: { 200: ['The source', SOURCE] },
-    run: ({ found: { kb, source } }) => sourceRecord(kb, source, sources),
+    run: ({ found: { kb, source, sources } }) => sourceRecord(kb, source, sources),
   })
   api.patch(SOURCE_PATH, {
     id: 'updateSource',
@@ -69,7 +76,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     find: sourceAt,
     body: BODY,
     answers: { 200: ['The source', SOURCE], 400: 'A field is wrong', 409: 'The name is in use' },
-    async run({ body: { source: sent }, found: { kb, source } }) {
+    async run({ body: { source: sent }, found: { kb, source, sources } }) {
       return sourceRecord(kb, await alterSource(source, sent, sources), sources)
     },
   })
@@ -78,7 +85,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     summary: 'Remove a source; its documents stay',
     needs: 'admin',
     find: sourceAt,
-    run: ({ found: { source } }) => sources.drop(source),
+    run: ({ found: { source, sources } }) => sources.drop(source),
   })
   api.post(`${SOURCE_PATH}/run`, {
     id: 'runSource',
@@ -88,7 +95,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     find: sourceAt,
     body: RUN_BODY,
     answers: { 202: ['The new job, or the running one', JOB] },
-    async run({ found: { source }, body: { full } }) {
+    async run({ found: { source, sources }, body: { full } }) {
       return jobRecord(await sources.run(source, { isFull: full === true }))
     },
   })
@@ -98,7 +105,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     query: RUNS,
     find: sourceAt,
     answers: { 200: ['The runs, each with its counts', t.Array(SOURCE_RUN)] },
-    async run({ found: { source }, query: { limit } }) {
+    async run({ found: { source, sources }, query: { limit } }) {
       return (await sources.runs(source, limit)).map(runFields)
     },
   })
