@@ -1,5 +1,5 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
-import type { Asker } from '../core/domain/access/principal.ts'
+import type { Asker, Rights } from '../core/domain/access/principal.ts'
 import { nameKey } from '../core/domain/identifier.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
@@ -25,7 +25,7 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
   sources: ListedSources['sources'],
-  schedules: Pick<ScheduleStore, 'list' | 'runs'>,
+  schedulesFor: (rights: Rights | null) => Pick<ScheduleStore, 'list' | 'runs'>,
   given: {
     readonly keeping: SourceKeeping
     readonly traces: TraceStore
@@ -49,7 +49,7 @@ export function liveTables(
         await traces.settled()
         return askedRows(askerOfSignal(signal))
       }
-      const rows = await scheduleRows(table, schedules, snapshot)
+      const rows = await scheduleRows(table, schedulesFor(snapshot.limits?.rights ?? null))
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },

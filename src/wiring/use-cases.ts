@@ -36,15 +36,14 @@ export function useCases(
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
-    readonly jobsFor: UseCases['jobsFor']
     readonly wordPieces: () => TokenCounter
     readonly jobStore: Store['jobs']
   },
 ): Omit<
   UseCases,
-  'maps' | 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
+  'maps' | 'backups' | 'fileBytes' | 'sources' | 'traces' | 'agents' | 'conversations'
 > {
-  const { settings, reader, jobs, importFiles, jobsFor, wordPieces, jobStore } = given
+  const { settings, reader, jobs, importFiles, wordPieces, jobStore } = given
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)
   const dropSessions = (login: string) => sessions.drop(login)
@@ -71,7 +70,8 @@ export function useCases(
   return {
     catalog: queryDeps,
     catalogFor: own,
-    jobsFor,
+    jobsFor: (principal) => own(principal).jobs,
+    schedulesFor: (principal) => own(principal).schedules,
     indexes: queryDeps.indexes,
     query: async (request, principal, signal) => {
       const { runQuery } = await LATER.query()
@@ -112,7 +112,7 @@ export function useCases(
     rechunk: async (kb) => (await LATER.rechunkJob()).startRechunk(kb, { jobs }),
     attachments: attachmentsOf(jobs, jobStore),
     jobs,
-    activity: () => queryDeps.activity.now(),
+    activityFor: (principal) => own(principal).activity.now(),
     insertFiles: async (request, signal) => {
       return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
     },

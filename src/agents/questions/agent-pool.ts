@@ -1,3 +1,4 @@
+import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { RunStart } from '../../core/domain/agents/agent-run.ts'
 import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
@@ -130,16 +131,22 @@ export class AgentPool {
    * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_many_questions`,
    * `shutting_down`, `timeout` while waiting for a place; after it: as the question failed
    */
-  async *ask(
-    question: AgentQuestion,
-    signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, Answer> {
+  async *ask(asked: AgentQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
+    const question = { ...asked, agent: this.#whole(asked.agent) }
     const model = this.#modelFor(question)
     const start = runStart(this.#deps.newTraceId(), question, model)
     const seconds = question.agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
     return yield* this.#places.within({ start, seconds, signal }, (admitted) => {
       return this.#traced(question, start, admitted)
     })
+  }
+
+  /** With the data that the asker may not name: the agent may read it. */
+  #whole(agent: Agent): Agent {
+    if (agent.data?.isPart === undefined) return agent
+    const { agents } = this.#deps.catalog.snapshot()
+    const data = agents.find(({ id }) => id === agent.id)?.data ?? agent.data
+    return { ...agent, data }
   }
 
   /**
