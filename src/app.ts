@@ -3,7 +3,7 @@
 import type { ServerDeps } from './api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
 import { createServer } from './api/http/server.ts'
-import { type Principal, type Rights, rightsOf } from './core/domain/access/principal.ts'
+import type { Principal, Rights } from './core/domain/access/principal.ts'
 import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
 import {
   type DataSources,
@@ -29,7 +29,7 @@ import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
-import { depsFor, limitedJobs } from './query/run/statement-scopes.ts'
+import { depsFor } from './query/run/statement-scopes.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import type { QueryDeps } from './query/select/query-deps.ts'
@@ -40,11 +40,11 @@ import { MapFileUpkeep } from './retrieval/map/map-files.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { databaseDistance } from './retrieval/vectors/quantized-rows.ts'
 
-import { databasesNamed } from './sql/lexer/database-names.ts'
+import { relationsNamed } from './sql/lexer/database-names.ts'
 import { BackupSchedule } from './store/backup/backups.ts'
 import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
 
-import { searchesOver } from './store/postgres/remote-search.ts'
+import { remoteSearches } from './store/postgres/remote-search.ts'
 import type { Store } from './store/store.ts'
 import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
 import {
@@ -177,7 +177,7 @@ export function createApp(options: AppOptions): App {
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
   })
-  const searches = searchesOver(vectorCaches, (kb) => store.copies.remoteOf(kb), databaseDistance)
+  const remote = remoteSearches((kb) => store.copies.remoteOf(kb), databaseDistance)
   const queryDeps: QueryDeps = {
     keeping: syncSources,
     catalog: store.catalog,
@@ -189,7 +189,7 @@ export function createApp(options: AppOptions): App {
     databaseUses: databaseUses(snapshot, store),
     schedules,
     access: statementAccess(store, settings),
-    live: liveTables(sources, store.schedules, {
+    live: liveTables(sources, (rights) => depsWithin(rights).schedules.store, {
       ...{ keeping: syncSources, traces: store.traces, audit: store.audit },
     }),
     embedders,
@@ -204,7 +204,7 @@ export function createApp(options: AppOptions): App {
     storages: store.copies,
     engine: store.engine,
     ...ports,
-    nearest: countedSearches(searches, measurements),
+    nearest: countedSearches(vectorCaches, remote, measurements),
     chunks: store.chunks,
     documents: store.documents,
     transfers: store.transfers,
@@ -230,7 +230,7 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const maps = mapUsesOf(store, queryDeps, (error) => log.failure({ requestId: 'map', error }))
-  const rightsParts = { visible: new VisibleCatalogs(databasesNamed), jobStore: store.jobs }
+  const rightsParts = { visible: new VisibleCatalogs(relationsNamed), jobStore: store.jobs }
   const depsOf = (author: Principal | null, rights: Rights | null) => {
     return depsFor(queryDeps, author, rights, rightsParts)
   }
@@ -262,7 +262,6 @@ export function createApp(options: AppOptions): App {
   })
   const plainUses = useCases(depsOf, insertDeps, {
     ...{ settings, reader, jobs, importFiles: store.importFiles },
-    jobsFor: (principal) => limitedJobs(jobs, rightsOf(principal), store.jobs),
     ...{ wordPieces, jobStore: store.jobs },
   })
   const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
@@ -283,7 +282,6 @@ export function createApp(options: AppOptions): App {
     sources: syncSources,
     backups: store.backups,
     traces: store.traces,
-    schedules,
     fileBytes: store.contents,
     serverState,
     usage: diskUsage({

@@ -2,7 +2,7 @@
  * `npm run bench:peers [-- --rows 100000] [--only eider,pgvector-hnsw] [--rounds 5] [--folder …]`:
  * the same vectors in Eider and in other servers and libraries, asked in turn. Prints a table in
  * Markdown; `--plot file.svg` and `--json file.json` write the plot and the numbers, after each
- * round what there is so far.
+ * round the results so far.
  */
 import { mkdir, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'

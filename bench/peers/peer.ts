@@ -33,7 +33,7 @@ export interface OpenPeer {
   readonly versions: string
   /** Of the process whose memory counts, with its children. */
   readonly pid: number
-  /** Puts the set in and builds what there is to build. */
+  /** Inserts the set and builds the index, if any. */
   load(): Promise<void>
   search(request: SearchRequest): Promise<SearchAnswers>
   close(): Promise<void>

@@ -23,7 +23,7 @@ const STATEMENTS: readonly (readonly [string, string])[] = [
   ],
 ]
 
-/** What lies between a statement's text and DuckDB's work on it, each time anew: no plan is kept here. */
+/** What lies between a statement's text and DuckDB's work on it, repeated each time: no plan is kept here. */
 export const planning: Scenario = {
   name: 'planning',
   isInProcess: true,

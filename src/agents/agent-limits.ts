@@ -78,7 +78,7 @@ export const AGENT_LIMITS = {
   /** Memory at which a thread ends, and at which it gets no further questions. */
   threadBytesMax: 512 * 1024 * 1024,
   threadBytesKept: 96 * 1024 * 1024,
-  /** A thread that answers no ping for so long is held to account for what the process's memory grows by. */
+  /** A thread that has not answered a ping for this long is blamed for the growth of the process's memory. */
   memoryTicksMin: 3,
 } as const
 

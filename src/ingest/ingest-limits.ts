@@ -1,6 +1,6 @@
 /** Limits of an insert that are not settings. Reaching one is an error that names it. */
 export const INGEST_LIMITS = {
-  /** Texts that an embedding model is given at once: as many as fill all its calls that may be under way. */
+  /** Texts per call of an embedder: enough to fill all the calls that may run at once. */
   insertBatchChunks: 1024,
   /**
    * Rows of unknown number are stored in pieces of about this many chunks, or characters of them; whole documents, one
@@ -8,16 +8,16 @@ export const INGEST_LIMITS = {
    */
   batchChunks: 2_000,
   batchChars: 2_000_000,
-  /** Characters of a `query`'s rows that are read before the first is embedded: a small one is read whole, or fails before. */
+  /** Characters of a `query`'s rows to read before embedding the first: a small one is read whole, or fails before that. */
   queryReadAheadChars: 16_000_000,
-  /** The other sources are stored in one transaction each, so all their chunks are held at once. */
+  /** The other sources are stored in one transaction each, so all their chunks are in memory at once. */
   sourceChunksMax: 500_000,
   /** Every chunk repeats its document's id and metadata: the total characters for one document. */
   metadataCharsMax: 100_000_000,
   idCharsMax: 4096,
-  /** Objects and lists within each other in one value. */
+  /** Nesting of objects and lists in one value. */
   nestingMax: 200,
-  /** JSON is parsed in one go, which nothing can interrupt. */
+  /** JSON is parsed in one go, which cannot be interrupted. */
   jsonCharsMax: 10_000_000,
   /** Fields of one element of JSON that the metadata of its chunk lists. */
   jsonFactsMax: 100,
@@ -26,9 +26,9 @@ export const INGEST_LIMITS = {
   previewChars: 1_000_000,
   /** Documents whose stored chunks are looked up at once. */
   lookupDocuments: 1000,
-  /** Chunks that get a vector of the next embedding model in one round. */
+  /** Chunks that get a vector of the next embedding model per round. */
   reembedBatchChunks: 200,
-  /** After a round that failed; twice as long after each further one. */
+  /** After a failed round; doubled after each further one. */
   reembedPauseMs: 1_000,
   reembedPauseMsMax: 300_000,
   /** Characters of documents that are chunked together. */
@@ -39,7 +39,7 @@ export const INGEST_LIMITS = {
   longTextChars: 2_000_000,
   /** Chunking one batch: some hundred million characters of one document at most. */
   chunkingMs: 600_000,
-  /** How long an insert may keep the event loop to itself. */
+  /** How long an insert may hold the event loop. */
   loopSliceMs: 5,
 
   /** Bytes of a crawled page, after decompression. */
@@ -56,11 +56,11 @@ export const INGEST_LIMITS = {
   pagesAtOncePerHost: 2,
   /** The number of addresses searched for some of other hosts. */
   frontierLookAhead: 1000,
-  /** Addresses that differ in their parameters only. */
+  /** Addresses that differ only in their parameters. */
   variantsPerPath: 200,
-  /** The number of messages of a linked mailbox. */
+  /** Messages of a linked mailbox. */
   documentsPerPageMax: 1000,
-  /** Texts of fewer characters may be the same on two pages that are not. */
+  /** Different pages may share a text shorter than this. */
   tellingChars: 200,
   /** Retries of a page when its server asks for them, and the longest pause it may demand. */
   retriesMax: 2,
@@ -68,7 +68,7 @@ export const INGEST_LIMITS = {
   sitemapsMax: 20,
   sitemapUrlsMax: 10_000,
   sitemapBytesMax: 2 * 1024 * 1024,
-  /** Links from a start address where a crawl names its pages only. */
+  /** Links from a start address if a crawl names only its pages. */
   depthByPagesMax: 100,
   frontierUrlsMax: 100_000,
   linksPerPageMax: 5000,

@@ -9,13 +9,13 @@ import { AppError } from '../core/errors.ts'
 
 export interface UploadOptions {
   readonly reading: ReadingOptions
-  /** A file of that name gives way. */
+  /** Replaces a file of that name. */
   readonly replace: boolean
   /** The client's own name for it. */
   readonly originalName: string | null
   /** The id of its document; null: its name. */
   readonly documentId: string | null
-  /** Where the server fetches it. */
+  /** The address that the server fetches. */
   readonly url: string | null
 }
 

@@ -18,7 +18,7 @@ interface SessionLimits {
   readonly sessionBytesMax: number
   /** Across all sessions. */
   readonly bytesMax: number
-  /** A session that no request names for so long ends. */
+  /** A session ends when no request has named it for this long. */
   readonly idleMs: number
 }
 

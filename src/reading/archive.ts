@@ -14,8 +14,8 @@ import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } fr
 const LEFT_OUT = /(^|\/)(__MACOSX\/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini|\.git\/.*)$/i
 
 /**
- * Unpacks the members into the folder, one after the other. One that cannot be unpacked is named with the reason.
- * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed
+ * Unpacks the members into the folder, in order. A member that cannot be unpacked is reported with the reason.
+ * @throws AppError `file_unreadable` for a ZIP that is broken, or too large when unpacked
  */
 export async function readArchive(path: string, folder: string): Promise<ReadArchive> {
   const { size } = await stat(path)
@@ -74,7 +74,7 @@ async function unpacked(
   return { members, skipped }
 }
 
-/** null: it is there. */
+/** null: present. */
 async function unpackedMember(
   pieces: AsyncIterable<Uint8Array>,
   target: string,
@@ -91,7 +91,7 @@ async function unpackedMember(
   }
 }
 
-/** As text, with `/` between folders. Nothing is ever written under it. */
+/** As text, with `/` between folders. Never used as a path to write to. */
 function entryName(entry: Entry): string {
   return nameOfEntry(entry)
     .replaceAll('\\', '/')

@@ -12,24 +12,24 @@ export type DocumentReader = (
   notes: ReadingNotes,
 ) => Iterable<ReadDocument> | AsyncIterable<ReadDocument>
 
-/** The note of a reader if no model reads pictures. */
+/** The note of a reader when no model reads pictures. */
 export const SET_OCR_MODEL = 'Set an OCR model (EIDER_OCR_MODEL)'
 
-/** The notes of a reader, besides the content. */
+/** What a reader reports besides the content. */
 export interface ReadingNotes {
   recognize(found: Recognized): void
-  /** A whole sentence with numbers, for the sender: what is missing or not as it was sent. */
+  /** A whole sentence with numbers, for the sender: what is missing or changed. */
   warn(sentence: string): void
   /**
-   * Takes a picture of text, whose text is to be where its mark is. null: nothing reads pictures, or there are too many.
+   * Takes a picture of text and returns its mark in the text. null: nothing reads pictures, or there are too many.
    * @param bytes called if it is accepted
    */
   scan?(mediaType: ScanMediaType, place: string, bytes: () => Uint8Array): string | null
-  /** Whether most of the processor time for this file is spent: the text so far is then enough. */
+  /** Whether most of the processor time for this file is used: then the text so far must do. */
   isSpent?(): boolean
 }
 
-/** A document that is all of its file and has no pages. */
+/** A document that fills its file and has no pages. */
 export function wholeDocument(
   found: Pick<ReadDocument, 'content' | 'title' | 'syntax'> & Partial<ReadDocument>,
 ): ReadDocument {

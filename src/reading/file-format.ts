@@ -33,7 +33,7 @@ const KNOWN =
   'CSV, XLSX, ODS, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, RTF, HTML, Markdown, mail, notebooks, source code and text'
 
 /**
- * The format of a file: what its bytes say beyond doubt, else its ending, else a guess.
+ * The format of a file: from its bytes if they are unambiguous, else its ending, else a guess.
  * @throws AppError `file_unreadable` for a binary file of unknown format, with the next step
  */
 export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat {
@@ -53,7 +53,7 @@ export function hasDirectory(begin: Uint8Array): boolean {
   return beginsLikeZip(begin) || isOle(begin)
 }
 
-/** null: the name says nothing, or its ending is of a format that its bytes would have shown. */
+/** null: the name does not tell, or its ending is of a format that its bytes would have shown. */
 function formatOfName(name: string): FileFormat | null {
   const ending = /\.([a-z0-9]{1,16})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
   const found = FORMATS_BY_ENDING.get(ending)
@@ -119,7 +119,7 @@ function formatOfZip(bytes: Uint8Array): FileFormat | null {
   return names.includes('META-INF/container.xml') ? 'epub' : null
 }
 
-/** A ZIP of other files, and not a format that we cannot read. */
+/** A ZIP of other files, not a format that we cannot read. */
 function isArchive(bytes: Uint8Array): boolean {
   const names = beginsLikeZip(bytes) ? zipNames(bytes) : null
   return names !== null && !names.includes('[Content_Types].xml') && !names.includes('mimetype')
@@ -188,7 +188,7 @@ function looksLikeCsv(begin: string): boolean {
   })
 }
 
-/** Known beginnings of files, and the sender's next step. */
+/** Known beginnings of files, with the sender's next step. */
 const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
   ...(
     [
@@ -223,7 +223,7 @@ const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: str
 
 const OLE = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
 
-/** Names of the streams in the container that Office used before 2007, which it still uses for what has a password. */
+/** Stream names in the container that Office used before 2007, and still uses for files with a password. */
 const OLE_KINDS: readonly (readonly [stream: string, sentence: string])[] = [
   ['EncryptedPackage', 'The file is locked by a password; save it without one'],
   ['WordDocument', 'The file is Word 97-2003 (DOC); save it as DOCX'],
@@ -269,7 +269,7 @@ const BEGINS: readonly (readonly [ScanMediaType, RegExp])[] = [
   ['image/webp', /^52494646.{8}57454250/],
 ]
 
-/** null: no picture that models take. */
+/** null: not a picture that models take. */
 export function imageType(bytes: Uint8Array): ScanMediaType | null {
   const begin = Buffer.from(bytes.subarray(0, 12)).toString('hex')
   return BEGINS.find(([, pattern]) => pattern.test(begin))?.[0] ?? null

@@ -76,7 +76,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 const LANGUAGES = byWord(ENDINGS)
 
-/** Files that are named by custom instead of an ending. */
+/** Files with conventional names instead of an ending. */
 const LANGUAGE_NAMES = byWord({
   makefile: 'makefile gnumakefile',
   dockerfile: 'dockerfile containerfile',
@@ -97,7 +97,7 @@ const INTERPRETERS = byWord({
   haskell: 'runghc',
 })
 
-/** The programming language of a file by its name; null: the name says none. */
+/** The programming language of a file by its name; null: unknown. */
 export function languageOfName(name: string): string | null {
   const lower = name.toLowerCase()
   const ending = /\.([a-z0-9]{1,16})$/.exec(lower)?.[1] ?? ''

@@ -4,23 +4,23 @@ export const READING_LIMITS = {
   htmlDepthMax: 500,
   linksPerPageMax: 5000,
   pdfPagesMax: 5000,
-  /** For a ZIP, and so for an Office file or a book. */
+  /** For a ZIP, and therefore an Office file or a book. */
   zipEntriesMax: 20_000,
   /** The unpacked size of one file's parts, without pictures. */
   inflatedBytesMax: 256 * 1024 * 1024,
   xmlDepthMax: 500,
   /** Parsing takes about a second for each million. */
   markdownCleanedCharsMax: 8_000_000,
-  /** Pictures of text in one file that a model reads. */
+  /** Pictures of text per file that a model reads. */
   scansMax: 1000,
-  /** For one picture: providers take no more. */
+  /** For one picture: providers accept no more. */
   scanBytesMax: 5 * 1024 * 1024,
   /** A smaller picture in an Office file is a logo or a line. */
   pictureBytesMin: 8 * 1024,
   /** The longer side of a drawn page. */
   scanSide: 2000,
   rtfDepthMax: 5000,
-  /** Parts within parts. */
+  /** Nesting of parts. */
   mailDepthMax: 100,
   mailHeaderBytesMax: 1024 * 1024,
   /** A document is read as a whole. */
@@ -30,12 +30,12 @@ export const READING_LIMITS = {
   unpackedBytesMax: 8 * 1024 ** 3,
   /** In bytes for each byte of it: no table shrinks more. */
   unpackedPerByte: 200,
-  /** Below this many bytes the ratio says nothing. */
+  /** Below this many bytes the ratio means nothing. */
   unpackedFreely: 32 * 1024 * 1024,
 
-  /** Processor time of reading one file, however small. */
+  /** Processor time of reading one file, at least. */
   readMs: 20_000,
-  /** For each millisecond of it: a reader that neither computes nor answers is ended in the end. */
+  /** For each millisecond of it: a reader that neither computes nor answers is ended eventually. */
   waitMsPerCpuMs: 15,
   /** Processor time in addition, for each megabyte. */
   readMsPerMegabyte: 400,

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 
 /**
- * Bytes as text, by the first of these that holds: a byte order mark, the encoding that was declared, UTF-8 without an
- * error, the encoding whose text looks most like a language. Line ends become `\n`.
+ * Bytes as text, by the first of these that applies: a byte order mark, the declared encoding, valid UTF-8,
+ * the encoding whose text looks most like a language. Line ends become `\n`.
  */
 export function decodeText(bytes: Uint8Array, declared: string | null): string {
   const marked = markedEncoding(bytes)
@@ -10,7 +10,7 @@ export function decodeText(bytes: Uint8Array, declared: string | null): string {
   return decoded(bytes, encoding).replaceAll('\r\n', '\n').toWellFormed()
 }
 
-/** What decodes to text in UTF-32 as well, which `TextDecoder` does not know. */
+/** Decodes UTF-32 as well, which `TextDecoder` does not know. */
 export type TextEncoding = Bun.Encoding | 'utf-32le' | 'utf-32be'
 
 /** By a byte order mark. */
@@ -31,7 +31,7 @@ export function declaredEncoding(name: string | null): TextEncoding | null {
   const wide = /^utf-?32-?(le|be)?$/i.exec(name.trim())
   if (wide !== null) return wide[1]?.toLowerCase() === 'be' ? 'utf-32be' : 'utf-32le'
   try {
-    // A decoder names itself by what it takes.
+    // A decoder reports its canonical name.
     const encoding = new TextDecoder(name).encoding as Bun.Encoding
     return encoding === 'utf-8' ? null : encoding
   } catch {
@@ -67,7 +67,7 @@ export function wideEncoding(bytes: Uint8Array): TextEncoding | null {
   if (fourth < 0.9 && second > 0.9 && first > 0.99) return 'utf-32be'
   const low = (second + fourth) / 2
   const high = (first + third) / 2
-  // Commas and line ends alone make some zeros, in text without another letter of ASCII.
+  // Commas and line ends alone make some zeros, in text without another ASCII letter.
   if (low > 0.02 && high < low / 4) return plausible(sample, 'utf-16le')
   if (high > 0.02 && low < high / 4) return plausible(sample, 'utf-16be')
   return null
@@ -110,7 +110,7 @@ interface StreamingDecoder {
   end(): string
 }
 
-/** Decodes pieces that are cut anywhere. A byte order mark at the start is left out. */
+/** Decodes pieces cut anywhere. Leaves out a byte order mark at the start. */
 export function streamingDecoder(encoding: TextEncoding): StreamingDecoder {
   if (encoding === 'utf-32le' || encoding === 'utf-32be')
     return utf32Decoder(encoding === 'utf-32le')
@@ -158,7 +158,7 @@ const CENTRAL = ['windows-1250', 'iso-8859-2'] as const
 const BALTIC = ['windows-1257', 'iso-8859-13', 'iso-8859-4'] as const
 const CYRILLIC = ['windows-1251', 'koi8-u', 'iso-8859-5', 'ibm866', 'x-mac-cyrillic'] as const
 
-/** The order decides between equals: what is found most on the Web comes first. */
+/** The order decides ties: the most common on the Web come first. */
 const ALPHABETS: readonly Language[] = [
   { letters: 'äöüß', encodings: WESTERN },
   { letters: 'éèàçêâîôûùëïœ', encodings: WESTERN },
@@ -206,7 +206,7 @@ const MULTI_BYTE: readonly { encoding: Bun.Encoding; frequent: ReadonlySet<strin
   { encoding: 'euc-jp', frequent: new Set(HAN_JAPANESE) },
 ]
 
-/** A multi-byte encoding is hardly ever valid by chance: what looks this much like a language is one. */
+/** A multi-byte encoding is rarely valid by chance: a text that looks this much like a language is one. */
 const MULTI_BYTE_SCORE_MIN = 0.3
 const DECODED_MAX = 65_536
 
@@ -222,7 +222,7 @@ export function guessedEncoding(bytes: Uint8Array): Bun.Encoding {
   }
   const single = best(scores)
   if (single.score <= 0) return 'windows-1252'
-  // One table holds the other, save some letters.
+  // One table contains the other, except some letters.
   return single.encoding === 'koi8-u' && !hasUkrainian(sample) ? 'koi8-r' : single.encoding
 }
 
@@ -240,7 +240,7 @@ function best(scores: readonly (readonly [Bun.Encoding, number])[]): {
   return found
 }
 
-/** Only words with bytes beyond ASCII say something. Cut at line ends, which no encoding here uses within a letter. */
+/** Only words with bytes beyond ASCII count. Cut at line ends, which no encoding here uses within a letter. */
 function nonAsciiParts(bytes: Uint8Array): Uint8Array {
   const kept = new Uint8Array(Math.min(bytes.length, DECODED_MAX))
   let size = 0
@@ -272,7 +272,7 @@ function decodedStrictly(bytes: Uint8Array, encoding: Bun.Encoding): string | nu
   }
 }
 
-/** From -1 to 1: how much the letters beyond ASCII are those of a language that is written so. */
+/** From -1 to 1: how much the letters beyond ASCII look like those of a language written in this encoding. */
 function multiByteScore(
   bytes: Uint8Array,
   { encoding, frequent }: { encoding: Bun.Encoding; frequent: ReadonlySet<string> },

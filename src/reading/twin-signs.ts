@@ -1,4 +1,4 @@
-/** Each sign of the one text with the sign at the same place of the other. */
+/** Pairs each character of one text with the one at the same position in the other. */
 export function twinSigns(signs: string, twins: string): ReadonlyMap<string, string> {
   const others = Array.from(twins)
   return new Map(Array.from(signs, (sign, index) => [sign, others[index] ?? sign]))

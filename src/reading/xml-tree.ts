@@ -3,7 +3,7 @@ import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { decodeText } from './text-encoding.ts'
 
-/** An element by its local name: formats of documents use one vocabulary for each part. */
+/** An element by its local name: each part of a document format uses one vocabulary. */
 export interface XmlElement {
   readonly name: string
   /** By their names as written, with prefixes. */
@@ -18,7 +18,7 @@ interface OpenElement extends XmlElement {
 }
 
 /**
- * XML as a tree. Tolerant of what is broken; entities that a document declares itself are never expanded.
+ * XML as a tree. Tolerates broken XML; never expands entities that a document declares.
  * @throws AppError `file_unreadable` if it is nested too deep
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
@@ -80,7 +80,7 @@ export function elementsOf(element: XmlElement | undefined): readonly XmlElement
   return element?.children.filter(isElement) ?? []
 }
 
-/** The child with that name, or what a path of such names leads to. */
+/** The child with that name, or at the end of a path of names. */
 export function child(
   element: XmlElement | undefined,
   ...path: readonly string[]
@@ -90,7 +90,7 @@ export function child(
   return at
 }
 
-/** Every element with one of the names below, in document order; it does not look into those that it found. */
+/** Every element with one of the names below, in document order; does not search within found ones. */
 export function* descendants(
   element: XmlElement | undefined,
   ...names: readonly string[]

@@ -13,14 +13,14 @@ import { AppError } from '../core/errors.ts'
 import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
-/** A ZIP on disk: its entries, and each as a stream, so that none is ever in memory whole. */
+/** A ZIP on disk: its entries, each as a stream, so that none is ever in memory as a whole. */
 
 interface WalkedEntry {
   readonly entry: Entry
   readonly zip: ZipFile
 }
 
-/** The entries in their order; the next is read once the previous one is consumed. @throws Error for anything but a ZIP */
+/** The entries in order; the next is read once the previous one is consumed. @throws Error for anything but a ZIP */
 export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry, void> {
   const zip = await opened(path)
   try {
@@ -42,7 +42,7 @@ export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry,
 }
 
 /**
- * What an entry unpacks to, piece by piece.
+ * The unpacked content of an entry, piece by piece.
  * @throws DamagedEntry after the last piece, if it differs from the packed file; Error if it cannot be unpacked, or differs
  * in length from the directory
  */
@@ -62,7 +62,7 @@ export async function* piecesOfEntry({ entry, zip }: WalkedEntry): AsyncGenerato
   if (checksum !== entry.crc32) throw new DamagedEntry('its checksum is wrong')
 }
 
-/** The same of an entry that was found before, by a ZIP that is closed by now. */
+/** The same for an entry found earlier, by a ZIP that is closed by now. */
 export async function* piecesAgain(path: string, entry: Entry): AsyncGenerator<Uint8Array> {
   const zip = await opened(path)
   try {
@@ -95,7 +95,7 @@ async function opened(path: string): Promise<ZipFile> {
   if (size === null) open(path, OPTIONS, onOpen)
   else fromRandomAccessReader(new FileRanges(path), size, OPTIONS, onOpen)
   const zip = await found.promise
-  // Later failures have no one waiting for them.
+  // No one waits for later failures.
   zip.on('error', () => {})
   return zip
 }
@@ -134,10 +134,10 @@ class FileRanges extends RandomAccessReader {
 
 /** Deflate shrinks text to a tenth. A higher ratio means a bomb. */
 const RATIO_MAX = 200
-/** Below this many bytes the ratio says nothing: a long run of spaces is not a bomb. */
+/** Below this many bytes the ratio means nothing: a long run of spaces is not a bomb. */
 const RATIO_COUNTS_FROM = 32 * 1024 * 1024
 
-/** The names in a ZIP, in their order; null: it is none, or cut off. Nothing is inflated. */
+/** The names in a ZIP, in order; null: not a ZIP, or cut off. Nothing is inflated. */
 export function zipNames(bytes: Uint8Array): readonly string[] | null {
   if (!beginsLikeZip(bytes)) return null
   try {
@@ -154,7 +154,7 @@ export function beginsLikeZip(bytes: Uint8Array): boolean {
 /**
  * The requested entries of a ZIP, by name. The sizes in its directory are checked before anything is inflated, and enforced
  * while inflating.
- * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed; also where an entry is
+ * @throws AppError `file_unreadable` for a ZIP that is broken, or too large when unpacked; also if an entry is
  * not what was packed: one flipped byte can pass as text
  */
 export function zipEntries(

@@ -1,4 +1,4 @@
-/** Values of metadata by chunk, and which chunks a condition keeps by them. */
+/** Metadata values by chunk, and the chunks that a condition keeps by them. */
 import {
   type ColumnCondition,
   type ConditionColumn,
@@ -15,7 +15,7 @@ const CHANGED_MAX = 2_000
 const NO_KEYS = new BigInt64Array()
 const GONE = -1
 
-/** One value a chunk, at the chunk's place; NaN: none. */
+/** One value per chunk, at the chunk's position; NaN: none. */
 interface ValueColumn extends ConditionColumn {
   values: Float64Array
   /** The numbers that stand for words. */
@@ -23,14 +23,14 @@ interface ValueColumn extends ConditionColumn {
 }
 
 export class ChunkValues {
-  /** By name; null: a column that numbers cannot stand for. */
+  /** By name; null: a column that numbers cannot represent. */
   readonly columns = new Map<string, ValueColumn | null>()
-  /** Chunks whose values are to be read again. */
+  /** Chunks whose values must be read again. */
   readonly changed = new Set<number>()
   readonly #places = new KeyRows()
-  /** By place. */
+  /** By position. */
   #keys = new Float64Array()
-  /** Places that were given out. */
+  /** Positions in use. */
   #count = 0
   #revision: number
 
@@ -39,7 +39,7 @@ export class ChunkValues {
   }
 
   static bytesOf(chunkCount: number, columnCount: number): number {
-    // A key, its place, and a value in each column.
+    // A key, its position, and a value in each column.
     return chunkCount * (8 + 4 + 8 * columnCount)
   }
 
@@ -71,7 +71,7 @@ export class ChunkValues {
     this.columns.set(name, null)
   }
 
-  /** Values as they were read: infinity where a number cannot stand for one. */
+  /** The values read: infinity if a number cannot represent one. */
   put(column: ConditionColumn, keys: BigInt64Array, values: Float64Array): void {
     const known = this.#column(column)
     for (const [index, key] of numbersOfKeys(keys).entries()) {
@@ -92,7 +92,7 @@ export class ChunkValues {
     return keys
   }
 
-  /** Follows a write. False: all is to be read again. */
+  /** Follows a write. False: read everything again. */
   apply({ revision, changed }: CommittedWrite): boolean {
     if (changed === null || revision !== this.#revision + 1) return false
     this.#revision = revision
@@ -139,7 +139,7 @@ export class ChunkValues {
   }
 }
 
-/** The chunks that conditions keep, of one state of their knowledge base. */
+/** The chunks that conditions keep, for one state of their knowledge base. */
 export interface KeptChunks {
   readonly count: number
   keys(): BigInt64Array
@@ -186,7 +186,7 @@ function keysWhere(keys: Float64Array, truths: Uint8Array, count: number): BigIn
   return kept
 }
 
-/** Its loops over all chunks are written out: a call for each value would take five times as long. */
+/** Loops over all chunks are written out: a call per value would take five times as long. */
 class ConditionCheck {
   readonly #values: ChunkValues
   readonly #bound: PrefilterSql['values']
@@ -293,7 +293,7 @@ class ConditionCheck {
     return values?.subarray(0, this.#values.keys.length) ?? null
   }
 
-  /** The number that stands for a value; null: the database compares it in its own way, or refuses it. */
+  /** The number for a value; null: the database compares it in its own way, or refuses it. */
   #numberOf({ name, kind }: ConditionColumn, value: BoundValue | undefined): number | null {
     switch (kind) {
       case 'number':

@@ -17,15 +17,15 @@ const BYTES_MAX = 64 * 1024 ** 2
 /** A column with more different words is left to the database. */
 const WORDS_MAX = 2_000
 
-/** Reads of one search while writes come in between. */
+/** How often one search reads again because of writes in between. */
 const READS_MAX = 4
 
-/** Rows made at once: one step of the database instead of many. */
+/** Rows created at once: one step of the database instead of many. */
 const SHORT_ROWS_MAX = 200_000
 
 interface Known {
   readonly values: ChunkValues
-  /** Set while values are read: false when that failed. */
+  /** Set while values are read: false after a failure. */
   reading: Promise<boolean> | null
   /** Writes committed meanwhile. */
   later: CommittedWrite[]
@@ -42,19 +42,19 @@ export interface FilteredSearch {
 }
 
 /**
- * Metadata in memory for the conditions of searches. A column is read when a condition first names it; after a write the
- * next search reads the values of the chunks that it changed.
+ * Metadata in memory for the conditions of searches. A column is read when a condition first names it; after a write, the
+ * next search reads the values of the changed chunks.
  */
 export class FilterValues {
   readonly #reader: ColumnReader & RowReader
-  /** By the number of the knowledge base, the one used last at the end. */
+  /** By the number of the knowledge base, the last used at the end. */
   readonly #known = new Map<number, Known>()
 
   constructor(reader: ColumnReader & RowReader) {
     this.#reader = reader
   }
 
-  /** The chunks that the conditions keep; null: the database must say. */
+  /** The chunks that the conditions keep; null: ask the database. */
   async kept(search: FilteredSearch, signal: AbortSignal): Promise<KeptChunks | null> {
     const { prefilter, knowledgeBase, revision, chunkCount, isCurrent } = search
     const columns = prefilter.condition === null ? [] : columnsOf(prefilter.condition)
@@ -91,12 +91,12 @@ export class FilterValues {
     else if (!known.values.apply(write)) this.#known.delete(id)
   }
 
-  /** The chunks of a knowledge base are gone, or others. */
+  /** The chunks of a knowledge base are gone, or replaced. */
   forget(id: number): void {
     this.#known.delete(id)
   }
 
-  /** Reads the columns that are missing, or else the chunks that were changed. False: the database says what is wrong. */
+  /** Reads the missing columns, or else the changed chunks. False: the database reports the error. */
   async #read(
     known: Known,
     missing: readonly ConditionColumn[],
@@ -194,13 +194,14 @@ const WORD_JOIN = ` LEFT JOIN (
 /** NaN for none, infinity for one that a JavaScript number does not hold exactly. */
 function valueSql({ name, kind }: ConditionColumn): string {
   const column = quote(name)
+  const moment = `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`
   const value = {
     number: column,
     truth: `${column}::INTEGER`,
     word: 'eider_number',
-    hash: `${hashSql(column)}`,
-    day: `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`,
-    time: `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`,
+    hash: hashSql(column),
+    day: moment,
+    time: moment,
   }[kind]
   return `CASE WHEN ${column} IS NULL THEN 'nan'::DOUBLE
     WHEN abs((${value})::DOUBLE) < ${2 ** 53} THEN (${value})::DOUBLE ELSE 'inf'::DOUBLE END`

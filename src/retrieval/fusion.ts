@@ -1,5 +1,5 @@
 /**
- * What `sql/subquery/hybrid-rows.ts` computes by `scaled` and `rrf`, over the chunks that have a part in it: with the same
+ * The ranking of `sql/subquery/hybrid-rows.ts` for `scaled` and `rrf`, over the chunks that take part: with the same
  * operations on numbers, in the same order, so that a search in memory and a statement give the same relevances.
  */
 import {
@@ -19,7 +19,7 @@ export interface FusedHit {
   readonly key: bigint
   /** 0 to 1. */
   readonly relevance: number
-  /** null: it was found by its words alone. */
+  /** null: found only by its words. */
   readonly distance: number | null
 }
 
@@ -30,7 +30,7 @@ export interface FusionWeights {
 }
 
 /**
- * All chunks that were found, the most relevant first.
+ * All found chunks, the most relevant first.
  * @param found.neighbours the nearest first: at least those that have a part
  * @param found.keywordHits the best first: exactly those that have a part
  */
@@ -69,7 +69,7 @@ function vectorParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts
   return parts
 }
 
-/** While fewer chunks than count have a term, the scale ends at those without one. */
+/** If fewer than `PART_CHUNKS` hits are given, the scale ends at 0, the score of chunks without a term. */
 function keywordParts(keywordHits: readonly KeywordHit[], fusion: Fusion): Parts {
   const best = keywordHits[0]?.score ?? 0
   const least = keywordHits.length < PART_CHUNKS ? 0 : (keywordHits.at(-1)?.score ?? 0)
@@ -132,7 +132,7 @@ export function compareFused(one: RankedHit, other: RankedHit): number {
 
 const ALPHA = 0.5
 
-/** For a text in a script that the embedding model was not made for: its vector says little, of Arabic letters nothing. */
+/** For a text in a script that the embedding model does not know: its vector says little, for Arabic letters nothing. */
 const FOREIGN_SCRIPT_ALPHA = 0.05
 const ARABIC_ALPHA = 0
 const ARABIC = /\p{Script=Arabic}/u
@@ -173,21 +173,21 @@ export function canBeFedBack(
 export interface ConvexSearch {
   /** The weight of the vectors, 0 to 1. */
   readonly alpha: number
-  /** This many of the best are wanted. */
+  /** How many of the best are requested. */
   readonly firstCount: number
-  /** The number of nearest that were requested; if fewer came, there are no others. */
+  /** How many neighbours were requested; if fewer came, there are no others. */
   readonly nearestCount: number
-  /** The nearest, and maybe some more; empty if the keyword hits are enough. */
+  /** The nearest, and possibly more; empty if the keyword hits are enough. */
   readonly neighbours: readonly NearestChunk[]
   readonly hits: KeywordHits
-  /** This many of the best keyword hits were requested. */
+  /** How many keyword hits were requested. */
   readonly hitCount: number
   /** Whether all chunks as relevant as the last are wanted, at any distance; unset: only equally near ones. */
   readonly isOfRelevanceOnly?: boolean
 }
 
 /**
- * The most relevant first, of equal ones the nearer, with those that are equal to the last.
+ * The most relevant first, ties by distance, with those equal to the last.
  * @returns null with too many keyword hits
  * @throws AppError those of `KeywordHits`
  */
@@ -224,7 +224,7 @@ const DEEPER = 4
 class RankedHits {
   readonly #search: ConvexSearch
   readonly #hits = new Map<bigint, RankedHit>()
-  /** No chunk but the neighbours is nearer than this. */
+  /** No chunk except the neighbours is nearer than this. */
   readonly farthest: number
 
   constructor(search: ConvexSearch) {
@@ -272,7 +272,7 @@ export function firstOf(hits: readonly RankedHit[], count: number): readonly Ran
   return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }
 
-// Feedback (domain/hybrid-search.ts) as `sql/subquery/hybrid-rows.ts` has the database compute it, with the same operations on
+// Feedback (domain/hybrid-search.ts) as the database computes it in `sql/subquery/hybrid-rows.ts`: the same operations on
 // numbers in the same order.
 
 export interface FedBackSearch extends ConvexSearch {

@@ -14,10 +14,10 @@ import {
 } from './keywords/term-scorer.ts'
 import type { PrefilteredChunks } from './prefilter.ts'
 
-/** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
+/** If more chunks tie, the database searches; this many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
 
-/** The keyword index's result for one search, by the posting lists of one state. */
+/** The keyword index's result for one search, from the posting lists of one state. */
 export type ScoredHits = Omit<KeywordHits, 'distancesOf'>
 
 const NO_HITS: ScoredHits = {
@@ -35,13 +35,13 @@ export class KeywordRetriever {
     this.#postings = new PostingLists(reader)
   }
 
-  /** A write was committed. @param removedKeys null: not known */
+  /** A write was committed. @param removedKeys null: unknown */
   committed(ids: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
     this.#postings.committed(ids, revision, removedKeys)
   }
 
   /**
-   * @returns null where the lists are too long, or too many chunks equally good
+   * @returns null if the lists are too long, or too many chunks tie
    * @throws AppError as `SqlEngine.run` does
    */
   async search(
@@ -50,7 +50,7 @@ export class KeywordRetriever {
       readonly keywordSearch: KeywordSearch
       readonly revision: number
       readonly limits: RunLimits
-      /** The chunks among which to search; null: all. */
+      /** The chunks to search; null: all. */
       readonly prefiltered: PrefilteredChunks | null
       /** Whether a new transaction still sees that revision. */
       isCurrent(): boolean
@@ -81,7 +81,7 @@ export class KeywordRetriever {
     return best && { best, bestOf, scoresOf, scoreBound: scoreBound(terms) }
   }
 
-  /** Looks at more and more of the best until enough of them pass the conditions. */
+  /** Examines more and more of the best until enough of them pass the conditions. */
   async #checked(
     terms: SearchedTerms,
     count: number,

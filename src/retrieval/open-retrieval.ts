@@ -26,7 +26,7 @@ import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import { RowCaches } from './rows/row-caches.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 
-/** What retrieval needs of the store. */
+/** What retrieval needs from the store. */
 export interface RetrievalStore {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly vectors: VectorSource
@@ -42,12 +42,12 @@ export interface RetrievalOptions extends VectorCachesOptions {
 }
 
 export interface Retrieval {
-  /** To be closed before the store. */
+  /** Close it before the store. */
   readonly vectorCaches: VectorCaches
   readonly rowCaches: RowCaches
   readonly commits: CommitWatch
   readonly indexStates: IndexStates
-  /** The same, by what they are to a search. */
+  /** The same, by their role in a search. */
   readonly ports: {
     readonly nearest: NearestChunks
     readonly known: KnownChunks
@@ -58,7 +58,7 @@ export interface Retrieval {
 }
 
 /**
- * Searches in memory over what the store holds; from now on they follow its commits.
+ * Searches in memory over the store's data; from here on they follow its commits.
  * @param follower hears of changes of the catalog
  */
 export function openRetrieval(
@@ -115,7 +115,7 @@ export interface IndexStatesDeps {
   snapshot(): CatalogSnapshot
 }
 
-/** Says of each knowledge base how its vectors are searched now. */
+/** Shows for each knowledge base how its vectors are searched now. */
 export class IndexStates implements VectorIndexStates {
   readonly #deps: IndexStatesDeps
 
@@ -160,7 +160,7 @@ interface Commits {
   ended: PromiseWithResolvers<void> | null
 }
 
-/** Counts the commits of each knowledge base, so that what was found before one is not used after it. */
+/** Counts the commits of each knowledge base, so that results from before one are not used after it. */
 class CommitWatch implements CommittedStates, CommitListener {
   readonly #snapshot: () => CatalogSnapshot
   readonly #commits = new Map<number, Commits>()
@@ -206,7 +206,7 @@ class CommitWatch implements CommittedStates, CommitListener {
   }
 
   catalogChanged({ knowledgeBases }: CatalogSnapshot): void {
-    // Seldom, since looking for those that are gone takes as long as there are knowledge bases.
+    // Rarely, because finding removed ones takes time for each knowledge base.
     if (this.#commits.size <= 2 * knowledgeBases.length + 16) return
     const ids = new Set(knowledgeBases.map(({ id }) => id))
     for (const id of this.#commits.keys()) if (!ids.has(id)) this.#commits.delete(id)

@@ -6,10 +6,10 @@ import type { KeptChunks } from './chunk-values.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import type { ExactIndex, VectorSearch } from './vectors/exact-index.ts'
 
-/** A prefilter, and the state of the knowledge base that it is about. */
+/** A prefilter, and the state of the knowledge base it applies to. */
 export interface PrefilterRequest {
   readonly prefilter: PrefilterSql
-  /** What memory says; null: the database must say. */
+  /** The answer from memory; null: ask the database. */
   kept(): Promise<KeptChunks | null>
   readonly limits: RunLimits
   readonly revision: number
@@ -20,7 +20,7 @@ export interface PrefilterRequest {
 /** The chunks that a prefilter keeps. */
 export interface PrefilteredChunks {
   readonly request: PrefilterRequest
-  /** null: they are too many to list, and `passing` checks single ones. */
+  /** null: there are too many to list, and `passing` checks single ones. */
   readonly keys: BigInt64Array | null
   /** The chunks that the conditions keep. */
   passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
@@ -49,7 +49,7 @@ const BROAD_MAX = 1_000
  */
 export class Prefilter {
   readonly #reader: ColumnReader
-  /** SELECTs that gave many keys when they were last listed. */
+  /** SELECTs that returned many keys when last listed. */
   readonly #broad = new LruMap<string, true>({ sizeMax: BROAD_MAX })
   readonly #cache = new PrefilterCache()
 
@@ -57,7 +57,7 @@ export class Prefilter {
     this.#reader = reader
   }
 
-  /** The keys if they are few, or requested again; null: they are many, which `passing` recognises. */
+  /** The keys if they are few, or requested again; null: there are many, and `passing` checks them. */
   async fewKeys(
     request: PrefilterRequest,
     chunkCount: number,
@@ -93,7 +93,7 @@ export class Prefilter {
 
   /**
    * @param few what `fewKeys` gave
-   * @returns null when more chunks than an index gives are equally near
+   * @returns null if more chunks than an index returns are equally near
    */
   async nearest(
     search: PrefilteredSearch,
@@ -113,7 +113,7 @@ export class Prefilter {
     return keys
   }
 
-  /** All keys that the conditions keep; null: they are more than that. */
+  /** All keys that the conditions keep; null: there are more. */
   async #listed(
     { prefilter, limits }: PrefilterRequest,
     keysMax: number,
@@ -123,7 +123,7 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    // The rows of a short list are made at once: one step of the database instead of many.
+    // The rows of a short list are created at once: one step of the database instead of many.
     const isShort = keysMax <= SHORT_KEYS_MAX
     for await (const batch of this.#reader.columns(
       { ...prefilter, sql, isShort },
@@ -143,7 +143,7 @@ export class Prefilter {
     return keys
   }
 
-  /** The nearest that the conditions keep; null: too few, even of the most that can be examined. */
+  /** The nearest that the conditions keep; null: too few, even among the most that can be examined. */
   async #nearestPassing(
     search: PrefilteredSearch,
     signal: AbortSignal,
@@ -195,7 +195,7 @@ interface KeyList {
 
 /**
  * The keys of a prefilter, for the next search with the same one: the chunks of a tenant, a
- * language, a source. Good until the knowledge base is written to.
+ * language, a source. Valid until a write to the knowledge base.
  */
 export class PrefilterCache {
   readonly #lists = new LruMap<string, KeyList>({
@@ -203,7 +203,7 @@ export class PrefilterCache {
     sizeOf: keyListBytes,
   })
 
-  /** By their names, at which revision prefilters were asked for that are not among the lists. */
+  /** For prefilters without a list: the revision at which each was last requested. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
 
   /** Whether it was requested before at the same revision: then a long list is worthwhile. */

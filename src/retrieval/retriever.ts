@@ -27,7 +27,7 @@ const IS_DOCUMENT: ColumnCondition = {
   value: { parameter: 'id' },
 }
 
-/** DuckDB rounds differently, so ask the accelerator for a few more. */
+/** DuckDB rounds differently, so the accelerator returns a few more. */
 const MORE_OF_ACCELERATOR = 4
 
 /** The state of a cache for a transaction that starts while it is current. */
@@ -72,7 +72,7 @@ export class Retriever {
     this.#keywords.committed({ id }, revision, removedKeys)
   }
 
-  /** The chunks of a knowledge base are gone, or others. */
+  /** The chunks of a knowledge base are gone, or replaced. */
   forget(id: number): void {
     this.#filterValues.forget(id)
   }
@@ -91,7 +91,7 @@ export class Retriever {
   }
 
   /**
-   * @returns null where more chunks than can be given are equally near, or there are too many with the terms
+   * @returns null if more chunks than allowed are equally near, or too many have the terms
    * @throws AppError as `NearestChunks.nearest` does
    */
   async search(
@@ -116,7 +116,7 @@ export class Retriever {
     const { queryVector, keywordSearch } = search
     const scoredHits = this.#keywords.search({ ...snapshot, ...search }, signal)
     const nearest = async () => {
-      // The vectors wait for the keyword hits only where these may be enough.
+      // The vectors wait for the keyword hits only if these may be enough.
       const mayBeEnough = keywordSearch.enoughCount !== null
       const isEnough = mayBeEnough && areEnough(await scoredHits, keywordSearch)
       return isEnough ? [] : this.#nearest(snapshot, search, signal)
@@ -177,7 +177,7 @@ export class Retriever {
     }
   }
 
-  /** As DuckDB measures them, which rounds otherwise: the nearest, and those equally near to the last of them. */
+  /** As measured by DuckDB, which rounds differently: the nearest, and those equally near as the last. */
   async #nearest(
     { cache, index }: CacheSnapshot,
     search: RequestedSearch,
@@ -224,9 +224,9 @@ async function whileCurrent<T>(
   }
 }
 
-/** Whether `enoughCount` hits are better than a score that adds nothing to a relevance. */
+/** Whether `enoughCount` hits beat a score that adds nothing to a relevance. */
 function areEnough(hits: Pick<KeywordHits, 'best'> | null, search: KeywordSearch): boolean {
-  // Without hits the whole search is left to the database.
+  // Without hits, the database does the whole search.
   if (hits === null) return true
   const { best } = hits
   const { enoughCount, fusion, count } = search

@@ -20,10 +20,10 @@ import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'
 import type { VectorMemory } from './vectors/vector-memory.ts'
 
-/** Rows of removed vectors, beyond as many as there are vectors. */
+/** Rows of removed vectors allowed beyond the number of vectors. */
 const EMPTY_ROWS_MAX = 20_000
 
-/** Distances that are computed before the event loop gets its turn. */
+/** Distances computed before the event loop gets its turn. */
 const DISTANCES_PER_TURN = 1_024
 
 export interface VectorCacheParts {
@@ -32,7 +32,7 @@ export interface VectorCacheParts {
   readonly pool: ScanRunner
   readonly lookup: VectorLookup
   readonly ids: TableIds
-  /** Beyond this many vectors memory holds their codes only, a fifth of the bytes. */
+  /** Beyond this many vectors, memory holds only their codes, a fifth of the bytes. */
   readonly wholeVectorsMax: number
   /** Fewer vectors get no advice. */
   readonly advisedMin: number
@@ -47,7 +47,7 @@ export class VectorCache {
   readonly #stopping = new AbortController()
   #index: ExactIndex | null = null
   #isWhole = true
-  /** Writes that were committed while the vectors were loaded. */
+  /** Writes committed while the vectors were loaded. */
   #pendingWrites: CommittedWrite[] | null = []
   #accelerator: Accelerator | null = null
   #lastAcceleratorChange: Promise<void> = Promise.resolve()
@@ -59,7 +59,7 @@ export class VectorCache {
     this.#parts = parts
   }
 
-  /** Memory holds the vectors themselves, not their codes alone. */
+  /** Memory holds the vectors themselves, not only their codes. */
   get isWhole(): boolean {
     return this.#isWhole
   }
@@ -126,7 +126,7 @@ export class VectorCache {
     throw new AppError('internal', 'A chunk went while it was searched')
   }
 
-  /** The distances of those of the chunks that are there. */
+  /** The distances of the chunks that exist. */
   async distancesOf(
     keys: readonly bigint[],
     queryVector: Float32Array,
@@ -183,7 +183,7 @@ export class VectorCache {
     await this.#advice?.settled()
   }
 
-  /** What an index would bring to searches that compare all vectors: a clause. null: nothing, or it is not known yet. */
+  /** What an index would gain for searches that compare all vectors: a clause. null: nothing, or not known yet. */
   advice(): string | null {
     const { index } = this
     if (index === null || this.#accelerator !== null) return null
@@ -205,10 +205,10 @@ export class VectorCache {
     try {
       index.apply({ ...changed, revision })
       this.#accelerator?.apply({ ...changed, revision })
-      // Empty rows are scanned as well: when they are most of all, a new cache is quicker.
+      // Empty rows are scanned as well: if most are empty, a new cache is quicker.
       return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
     } catch {
-      // What does not fit is scanned by the database.
+      // The database scans what does not fit.
       return false
     }
   }
@@ -280,7 +280,7 @@ const CACHED_MAX = 4096
 
 /**
  * Single vectors from their table, by key. Those read last stay in memory: a chunk's vector never changes, and a key is
- * never given again.
+ * never reused.
  */
 export class VectorLookup {
   readonly #reader: ColumnReader
@@ -299,7 +299,7 @@ export class VectorLookup {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
     const found = new Map<bigint, Float32Array>()
-    // Taken before any wait: what is in memory now may not be there after it.
+    // Taken before any wait: it may be gone from memory after it.
     for (const key of keys) {
       const vector = this.#cached.get(key)
       if (vector !== undefined) found.set(key, vector)

@@ -40,7 +40,7 @@ const THREADS_MAX = 8
 /** Fewer vectors are compared in about a millisecond. */
 const ADVISED_MIN = 50_000
 
-/** A search that has waited this long for its vectors to be loaded is answered by a scan. */
+/** A search that has waited this long for its vectors to load is answered by a scan. */
 const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps extends AcceleratorDeps {
@@ -52,11 +52,11 @@ export interface VectorCachesDeps extends AcceleratorDeps {
 export interface VectorCachesOptions {
   /** For all caches together; 0: every search is a scan in the database. */
   readonly bytesMax: number
-  /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
+  /** Vectors of one knowledge base that are kept whole; beyond that, only their codes are. */
   readonly wholeVectorsMax: number
-  /** Vectors from which on an index is recommended where it would be much faster; unset: `ADVISED_MIN`. */
+  /** Vectors from which on an index is recommended if it would be much faster; unset: `ADVISED_MIN`. */
   readonly advisedMin?: number
-  /** Called before memory is taken from the system; with less than zero when it was given back. */
+  /** Called before memory is taken from the system; with a negative number when it was given back. */
   readonly onTaking?: (bytes: number) => void
 }
 
@@ -74,7 +74,7 @@ interface OfVectors {
   readonly vectorsNumber: number
 }
 
-/** Not tried again before another one has gone. */
+/** Not tried again before another one is released. */
 interface RefusedEntry extends OfVectors {
   readonly kind: 'refused'
   readonly reason: string
@@ -87,7 +87,7 @@ interface CachedEntry extends OfVectors {
   indexDefinition: string
 }
 
-/** The threads and the memory of all caches; made for the first one. */
+/** The threads and the memory of all caches; created for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
   readonly pool: ScanPool
@@ -117,7 +117,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     this.#offReason = noMemory ?? (hasKernel() ? null : 'this processor has no AVX')
   }
 
-  /** Taken from the system for all caches; it is not given back. */
+  /** Taken from the system for all caches; never given back. */
   get memoryBytes(): number {
     return this.#scanning?.memory.memory.buffer.byteLength ?? 0
   }
@@ -141,7 +141,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps))
   }
 
-  /** Loads the vectors of every knowledge base, the one written to last first. */
+  /** Loads the vectors of every knowledge base, the last written first. */
   start(): void {
     const { knowledgeBases } = this.#deps.snapshot()
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
@@ -215,7 +215,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return { kind: isWhole ? 'whole' : 'codes', count: index.count, bytes: index.bytes }
   }
 
-  /** The state of the index that CREATE INDEX asked for; null: there is nothing but a cache, or not even that. */
+  /** The state of the index from CREATE INDEX; null: only a cache, or not even that. */
   reportOf(kb: KnowledgeBase): IndexReport | null {
     const entry = this.#entries.get(kb.id)
     if (entry?.kind !== 'cached') return this.#reportWithoutCache(kb, entry)
@@ -275,7 +275,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     await this.#scanning?.pool.close()
   }
 
-  /** A scan reads as much as a load does: a search that comes while its vectors are loaded waits for them. */
+  /** A scan reads as much as a load does: a search during the load waits for it. */
   async #cacheFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCache | null> {
     const cache = this.#cacheOf(kb)
     const entry = this.#entries.get(kb.id)
@@ -373,7 +373,7 @@ type Loaded =
   | Omit<RefusedEntry, 'vectorsNumber'>
   | { readonly kind: 'missed' }
 
-/** Where no index was chosen: the one that would be much faster, with its statement. */
+/** Without a chosen index: the one that would be much faster, with its statement. */
 function adviceFor(kb: KnowledgeBase, entry: Entry | undefined): string {
   const isOpen = kb.vectorIndex === null && entry?.kind === 'cached'
   const advice = isOpen ? entry.cache.advice() : null

@@ -19,7 +19,7 @@ export interface ServerConnection extends PooledConnection {
 /** What one kind of servers does in its own way. */
 export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   open(endpoint: Endpoint, signal: AbortSignal): Promise<Connection>
-  /** Begins a READ ONLY transaction, whose statements the server ends after so long. */
+  /** Begins a READ ONLY transaction, in which the server ends statements after `timeoutMs`. */
   begin(
     connection: Connection,
     endpoint: Endpoint,

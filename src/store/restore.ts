@@ -10,8 +10,8 @@ import { openStore, type Store } from './store.ts'
 const COUNT_MS = 600_000
 
 /**
- * Makes a data folder of a backup, and opens it once with all checks of a start.
- * @throws StartError that says why not; the folder is as it was then
+ * Turns a backup into a data folder, and opens it once with all the checks of a start.
+ * @throws StartError with the reason; the folder is then unchanged
  */
 export async function restore(given: {
   /** The backup's folder. */
@@ -66,7 +66,7 @@ async function checkEmpty(folder: string): Promise<void> {
 async function checkContents(store: Store, { tables }: Manifest): Promise<void> {
   const { signal } = new AbortController()
   for (const { schema, name, rowCount } of tables) {
-    // Tokens that have expired go at each start.
+    // Expired tokens are removed at each start.
     if (schema === 'eider' && name === 'revoked_tokens') continue
     const sql = `SELECT count(*) FROM ${quote(schema)}.${quote(name)}`
     const { batches } = await store.engine.run({ sql, values: {} }, { timeoutMs: COUNT_MS }, signal)

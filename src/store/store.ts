@@ -55,9 +55,9 @@ export interface StoreOptions {
   readonly threads?: number
   /** What statements may spill to disk, as `10GiB`. */
   readonly spillLimit?: string
-  /** What stays free on the disk of the data folder, as `256MB`; default: nothing. */
+  /** What stays free on the data folder's disk, as `256MB`; default: nothing. */
   readonly diskReserve?: string
-  /** How many bytes are free where a folder is; the operating system says by default. */
+  /** Free bytes on a folder's disk; by default from the operating system. */
   readonly freeBytesOf?: (directory: string) => number
   /**
    * Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of
@@ -70,11 +70,11 @@ export interface StoreOptions {
   readonly extensionDirectory?: string
   /** DuckDB may fetch the extension that is missing. */
   readonly isExtensionInstallAllowed?: boolean
-  /** Where this process is going to listen: named to another process that finds the folder in use. */
+  /** The address where this process will listen, shown to another process that finds the folder in use. */
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
-  /** Called with what the operator should fix, though the folder can be used. */
+  /** Called with problems for the operator, though the folder can be used. */
   readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
   readonly schedules?: Partial<ScheduleLimits>
@@ -98,7 +98,7 @@ export interface StoreOptions {
 export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
-  /** What knowledge bases are kept in step with. */
+  /** The sources that knowledge bases sync from. */
   readonly sources: StoredSources
   readonly chunks: StoredChunks
   /** For knowledge bases whose rows are in PostgreSQL. */
@@ -131,7 +131,7 @@ export interface Store {
   readonly backups: StoredBackups
   readonly upkeep: Upkeep
   readonly sizes: StoredSizes
-  /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
+  /** For incoming files: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
   readonly ceiling: MemoryCeiling
   /** Where remote rows are staged for DuckDB, and the reserve on its disk. */
@@ -145,7 +145,7 @@ export interface Store {
 const DEFAULT_MEMORY_LIMIT = '60%'
 
 const THREADS_KEPT_FREE = 2
-/** More of them only take the cores from each other and from the main thread: none is held while a client reads. */
+/** More only take cores from each other and from the main thread; none is held while a client reads. */
 const STATEMENTS_PER_CORE = 4
 
 /**
@@ -187,7 +187,7 @@ function reserveBytesOf({ diskReserve }: StoreOptions): number {
   return memoryBytesOf(diskReserve ?? '0MB')
 }
 
-/** A catalog in a damaged part of the file is found only here. */
+/** Finds a catalog in a damaged part of the file. */
 function folderError(directory: string | null, error: unknown): unknown {
   const cause = error instanceof AppError ? error.cause : error
   if (directory === null || !isDamage(cause)) return error
@@ -221,7 +221,7 @@ async function storeOver(
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions, ceiling)
   const copies = await WorkingCopies.open(parts)
-  const catalog = await catalogOver(parts, languages, copies)
+  const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
   copies.copyInto(chunks)
   const importFiles = await importFilesOf(jobs, folder)
@@ -305,7 +305,7 @@ async function recordStores(
   return { traces, conversations, keys: await StoredKeys.open(database, now), audit }
 }
 
-/** Brought to the newest version. */
+/** Migrated to the newest version. */
 async function migratedFolder(
   database: Database,
   folder: string | null,
@@ -317,19 +317,15 @@ async function migratedFolder(
   return secrets
 }
 
-async function catalogOver(
-  parts: StoreParts,
-  languages: KeywordLanguages,
-  copies: WorkingCopies,
-): Promise<StoredCatalog> {
-  const catalog = new StoredCatalog(parts, languages, copies)
+async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Promise<StoredCatalog> {
+  const catalog = new StoredCatalog(parts, languages)
   if (findProject(catalog.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
   return catalog
 }
 
-/** Makes the tables that knowledge bases of an older version lack. */
+/** Creates the tables that knowledge bases of an older version lack. */
 async function completeOlderFolder(parts: StoreParts): Promise<void> {
   await addContextTables(parts.database, parts.state.snapshot().knowledgeBases)
   await markOlderTerms(parts)

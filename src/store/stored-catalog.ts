@@ -37,7 +37,7 @@ import {
   type StoreParts,
   withoutId,
 } from './catalog/catalog-state.ts'
-import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
+import { agents, knowledgeBases, projects, storages, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
 import type { KeywordLanguages } from './documents/keyword-languages.ts'
@@ -48,7 +48,6 @@ import {
   hasNoChunks,
   rowOfKnowledgeBase,
 } from './documents/stored-vectors.ts'
-import type { WorkingCopies } from './postgres/working-copies.ts'
 import { deleteConversationsOf } from './records/stored-conversations.ts'
 import { dropSourcesOf } from './records/stored-items.ts'
 import { deleteTracesOf } from './records/trace-rows.ts'
@@ -59,16 +58,10 @@ const NO_COLUMNS: readonly MetadataColumn[] = []
 export class StoredCatalog implements Catalog {
   readonly #parts: StoreParts
   readonly #languages: KeywordLanguages
-  readonly #copies: Pick<WorkingCopies, 'note' | 'noted'>
 
-  constructor(
-    parts: StoreParts,
-    languages: KeywordLanguages,
-    copies: Pick<WorkingCopies, 'note' | 'noted'>,
-  ) {
+  constructor(parts: StoreParts, languages: KeywordLanguages) {
     this.#parts = parts
     this.#languages = languages
-    this.#copies = copies
   }
 
   snapshot(): CatalogSnapshot {
@@ -162,13 +155,13 @@ export class StoredCatalog implements Catalog {
         const storedMetadata = await declareColumns(connection, row, draft.declaredColumns ?? [])
         const created = { ...row, storedMetadata }
         await queries.insert(knowledgeBases).values(created)
-        if (remote !== undefined) await this.#copies.note(connection, row.id, remote)
-        return knowledgeBaseOf(created, { projectName: project.name, secrets })
+        if (remote !== undefined) {
+          const storage = { knowledgeBaseId: row.id, ...remote, revision: 0 }
+          await queries.insert(storages).values(storage)
+        }
+        return knowledgeBaseOf(created, { ...draft, projectName: project.name }, secrets)
       },
-      (kb) => {
-        if (remote !== undefined) this.#copies.noted(kb.id, remote)
-        state.put('knowledgeBases', kb)
-      },
+      (kb) => state.put('knowledgeBases', kb),
     )
   }
 
@@ -201,7 +194,7 @@ export class StoredCatalog implements Catalog {
           .where(eq(knowledgeBases.id, kb.id))
         const row = await rowOfKnowledgeBase(connection, kb)
         if (row === undefined) throw notFound('knowledge_base', kb.name)
-        return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
+        return knowledgeBaseOf(row, kb, secrets)
       },
       (altered) => {
         state.put('knowledgeBases', altered)
@@ -223,8 +216,7 @@ export class StoredCatalog implements Catalog {
         const params = { ...storedParamsOf(old.sealedParams, secrets), crawlWarnings }
         const sealedParams = sealedParamsOf(params, secrets)
         await queries.update(knowledgeBases).set({ sealedParams }).where(isOwn)
-        const { projectName } = kb
-        return knowledgeBaseOf({ ...old, sealedParams }, { projectName, secrets })
+        return knowledgeBaseOf({ ...old, sealedParams }, kb, secrets)
       },
       (kept) => {
         if (kept !== null) state.put('knowledgeBases', kept)

@@ -167,7 +167,7 @@ export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools 
 
 type Served = Pick<
   ServerDeps,
-  'catalog' | 'search' | 'documents' | 'query' | 'agents' | 'insert' | 'logError'
+  'catalogFor' | 'search' | 'documents' | 'query' | 'agents' | 'insert' | 'logError'
 >
 
 /** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
@@ -182,7 +182,7 @@ export function mcpDoorOf(
   const { documents, running, version } = given
   const uses: McpUses = {
     version,
-    snapshot: () => served.catalog.catalog.snapshot(),
+    snapshot: (principal) => served.catalogFor(principal).catalog.snapshot(),
     search: served.search,
     readDocument: (kb, id, signal) => served.documents.read(kb, id, signal),
     listDocuments: (kb, order, signal) => served.documents.list(kb, order, signal),

@@ -15,6 +15,7 @@ import type {
   NearestSearch,
   VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
+import { isHere } from '../core/domain/remote-storage.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
 import { AppError, ERRORS, toAppError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
@@ -116,15 +117,20 @@ function outcomeOf(code: keyof typeof ERRORS): string {
   return ERRORS[code].status < 500 ? 'refused' : 'failed'
 }
 
-/** Searches by what finds the nearest: all vectors one by one, an index, or a scan in the database. */
+/**
+ * Searches where the rows are, counted by what finds the nearest: all vectors one by one, an index, or a scan in the
+ * database.
+ */
 export function countedSearches(
   caches: Pick<VectorCaches, 'nearest' | 'access' | 'reportOf'>,
+  remote: NearestChunks,
   measurements: Measurements,
 ): NearestChunks {
+  const searchesOf = (kb: KnowledgeBase) => (isHere(kb) ? caches : remote)
   return {
-    access: (kb, isPrefiltered) => caches.access(kb, isPrefiltered),
+    access: (kb, isPrefiltered) => searchesOf(kb).access(kb, isPrefiltered),
     nearest: async (search, signal) => {
-      const found = await caches.nearest(search, signal)
+      const found = await searchesOf(search.knowledgeBase).nearest(search, signal)
       measurements.searches.add(1, searchKind(search), accessOf(search, found, caches))
       return found
     },

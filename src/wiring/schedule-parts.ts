@@ -1,6 +1,4 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
-import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
-import { sees } from '../core/domain/access/principal.ts'
 import { withoutSecrets } from '../core/domain/flow/source-parameters.ts'
 import type { ScheduleStore } from '../core/domain/ports/job-ports.ts'
 import type { UploadDeps } from '../ingest/pipeline/upload-files.ts'
@@ -47,9 +45,8 @@ export function schedulerOf(given: {
 export async function scheduleRows(
   table: string,
   store: Pick<ScheduleStore, 'list' | 'runs'>,
-  { limits }: Pick<CatalogSnapshot, 'limits'>,
 ): Promise<LiveRows | undefined> {
-  const schedules = store.list().filter(({ projectName }) => sees(limits?.rights, projectName))
+  const schedules = store.list()
   if (table === 'jobs') {
     const rows = schedules.map((schedule) => ({
       NAME: schedule.name,
@@ -84,7 +81,7 @@ export async function scheduleRows(
   return { rows }
 }
 
-/** Keeps knowledge bases in step from `start` on. */
+/** Syncs knowledge bases from `start` on. */
 export function sourceKeeperOf(parts: {
   readonly settings: Settings
   readonly store: Store

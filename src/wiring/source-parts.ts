@@ -1,11 +1,11 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
-import type { Asker } from '../core/domain/access/principal.ts'
+import type { Asker, Rights } from '../core/domain/access/principal.ts'
 import { nameKey } from '../core/domain/identifier.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
 import type { ScheduleStore, SourceKeeping, SyncStore } from '../core/domain/ports/job-ports.ts'
-import type { KnowledgeBaseStorages, RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
+import type { RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
@@ -25,7 +25,7 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
   sources: ListedSources['sources'],
-  schedules: Pick<ScheduleStore, 'list' | 'runs'>,
+  schedulesFor: (rights: Rights | null) => Pick<ScheduleStore, 'list' | 'runs'>,
   given: {
     readonly keeping: SourceKeeping
     readonly traces: TraceStore
@@ -49,7 +49,7 @@ export function liveTables(
         await traces.settled()
         return askedRows(askerOfSignal(signal))
       }
-      const rows = await scheduleRows(table, schedules, snapshot)
+      const rows = await scheduleRows(table, schedulesFor(snapshot.limits?.rights ?? null))
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },
@@ -64,13 +64,12 @@ function askedRows({ by, seesAll }: Asker) {
 interface Readers {
   readonly schedules: Pick<ScheduleStore, 'list'>
   readonly sources: Pick<SyncStore, 'sources'>
-  readonly copies: Pick<KnowledgeBaseStorages, 'isRemote'>
 }
 
 /** What needs a database: knowledge bases that are stored there, jobs that run again, and sources of knowledge bases. */
 export function databaseUses(
   snapshot: () => CatalogSnapshot,
-  { schedules, sources, copies }: Readers,
+  { schedules, sources }: Readers,
 ): DatabaseDeps['databaseUses'] {
   return async ({ name: database }) => {
     const jobs = schedules.list().flatMap(({ name, projectName, query, ifQuery, nextRunAt }) => {
@@ -85,7 +84,7 @@ export function databaseUses(
       return [`source ${name} of ${kb.projectName}.${kb.name}`]
     })
     const stored = knowledgeBases.filter((kb) => {
-      return copies.isRemote(kb) && nameKey(kb.vectorDatabase) === nameKey(database)
+      return kb.remote !== undefined && nameKey(kb.vectorDatabase) === nameKey(database)
     })
     const names = stored.map(({ name, projectName }) => `knowledge base ${projectName}.${name}`)
     return [...names, ...jobs, ...kept]

@@ -1,9 +1,9 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
-import { withoutCopy } from '../core/domain/knowledge-base.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
 import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
+import { requireHere } from '../core/domain/remote-storage.ts'
 import {
   type Attachment,
   attachJobOf,
@@ -36,15 +36,14 @@ export function useCases(
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
-    readonly jobsFor: UseCases['jobsFor']
     readonly wordPieces: () => TokenCounter
     readonly jobStore: Store['jobs']
   },
 ): Omit<
   UseCases,
-  'maps' | 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
+  'maps' | 'backups' | 'fileBytes' | 'sources' | 'traces' | 'agents' | 'conversations'
 > {
-  const { settings, reader, jobs, importFiles, jobsFor, wordPieces, jobStore } = given
+  const { settings, reader, jobs, importFiles, wordPieces, jobStore } = given
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)
   const dropSessions = (login: string) => sessions.drop(login)
@@ -71,7 +70,8 @@ export function useCases(
   return {
     catalog: queryDeps,
     catalogFor: own,
-    jobsFor,
+    jobsFor: (principal) => own(principal).jobs,
+    schedulesFor: (principal) => own(principal).schedules,
     indexes: queryDeps.indexes,
     query: async (request, principal, signal) => {
       const { runQuery } = await LATER.query()
@@ -112,7 +112,7 @@ export function useCases(
     rechunk: async (kb) => (await LATER.rechunkJob()).startRechunk(kb, { jobs }),
     attachments: attachmentsOf(jobs, jobStore),
     jobs,
-    activity: () => queryDeps.activity.now(),
+    activityFor: (principal) => own(principal).activity.now(),
     insertFiles: async (request, signal) => {
       return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
     },
@@ -256,7 +256,7 @@ export function mapUsesOf(
   }
   return {
     stateOf: async (kb, ...asked) => {
-      if (!queryDeps.storages.isCopied(kb)) throw withoutCopy(kb)
+      requireHere(kb)
       return (await computed()).stateOf(kb, ...asked)
     },
     values: async (at, of, signal) => {

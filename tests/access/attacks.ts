@@ -145,6 +145,17 @@ SELECT * FROM information_schema.keys
 SELECT * FROM INFORMATION_SCHEMA."TABLES"
 SELECT * FROM open.schema_leak
 SELECT * FROM open.tables
+SELECT * FROM open.columns
+SELECT * FROM open.jobs
+SELECT * FROM open.views
+DESCRIBE open.second_leak
+DESCRIBE open.bare_leak
+SELECT * FROM open.bare_leak
+SHOW COLUMNS FROM open.leak
+SHOW COLUMNS FROM open.second_leak
+SHOW CREATE VIEW open.second_leak
+DESCRIBE AGENT open.both
+ALTER AGENT open.both USING prompt_template = 'x'
 SELECT * FROM open.knowledge_bases
 SELECT * FROM open.agents
 SELECT * FROM open.queries

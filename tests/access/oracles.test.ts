@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-test('the name of a storage does not tell a limited key what there is elsewhere', async () => {
+test('the name of a storage does not tell a limited key about other projects', async () => {
   const { headers } = await makeKey(t, ['read', 'write'], { projects: ['open'] })
   const answers = []
   for (const [database, table] of [

@@ -262,11 +262,21 @@ test('what reaches beyond every project is not for an admin of one', async () =>
 test('no list shows a limited key anything of another project', async () => {
   for (const key of ['limited', 'limitedAdmin']) {
     for (const route of routes) {
-      if (route.method !== 'GET' || /\{(job_id|trace_id|file_name)\}|views/.test(route.path))
-        continue
+      if (route.method !== 'GET' || /\{(job_id|trace_id|file_name)\}/.test(route.path)) continue
       if (route.path === '/mcp') continue
       const { text } = await sent(route, addressOf(route, 'open', 'kettle'), keys[key] ?? {})
       expect([route, text.includes(SECRET)]).toEqual([route, false])
+    }
+    const paths = ['views/leak', 'views/second_leak', 'agents/both', 'jobs/over_0', 'jobs/if_over']
+    const { items } = (await t.send('GET', '/api/jobs', undefined, keys[key])).body as {
+      items: { id: number }[]
+    }
+    for (const path of [
+      ...paths.map((path) => `/api/projects/open/${path}`),
+      ...items.map(({ id }) => `/api/jobs/${id}`),
+    ]) {
+      const { status, text } = await t.send('GET', path, undefined, keys[key])
+      expect([path, status, text.includes(SECRET)]).toEqual([path, 200, false])
     }
   }
 })

@@ -114,8 +114,7 @@ test('no statement shows a limited key anything of another project', async () =>
           .replaceAll(/["']?zanzibar_\w+["']?/g, (name) => {
             return statement.includes(name.replaceAll(/["']/g, '')) ? '' : name
           })
-        const seen = shown.replaceAll(`FROM ${SECRET}.${SECRET}_table`, '')
-        expect([statement, key, seen.includes(SECRET)]).toEqual([statement, key, false])
+        expect([statement, key, shown.includes(SECRET)]).toEqual([statement, key, false])
       }
     }
   }

@@ -34,7 +34,30 @@ export async function twoProjects(): Promise<TestApp> {
     })
   }
   // Made by an admin: it leads into the vault, and only those who may go there can follow.
-  await run(`CREATE VIEW open.leak AS SELECT * FROM ${SECRET}.${SECRET}_table`)
+  const table = `${SECRET}.${SECRET}_table`
+  await run(`CREATE VIEW open.leak AS SELECT *, n AS ${SECRET}_n FROM ${table}`)
+  await run('CREATE VIEW open.second_leak AS SELECT * FROM open.leak')
+  // Its unqualified name is one of the vault.
+  await app.send('POST', '/api/sql/query', {
+    query: `CREATE VIEW open.bare_leak AS SELECT n AS ${SECRET}_n FROM ${SECRET}_table`,
+    context: { db: SECRET },
+  })
+  await run(
+    `CREATE AGENT open.both USING data = {"knowledge_bases": ["kettle_kb", "${SECRET}.${SECRET}_kb"], "tables": ["open.kettle_table", "${table}"]}`,
+  )
+  for (const [index, statement] of [
+    `SELECT * FROM ${table}`,
+    `SELECT 1; UPDATE ${table} SET n = 8`,
+    `CREATE AGENT IF NOT EXISTS open.spy USING data = {"tables": ["${table}"]}`,
+  ].entries()) {
+    await run(`CREATE JOB open.over_${index} (${statement}) START '2999-01-01' EVERY 1 day`)
+  }
+  await run(
+    `CREATE JOB open.if_over (SELECT 1) START '2999-01-01' EVERY 1 day IF (SELECT * FROM ${table} WHERE n > LAST)`,
+  )
+  await run(
+    `INSERT INTO open.kettle_kb (id, content) SELECT word, ${SECRET}_x FROM ${SECRET}.gone USING background = true`,
+  )
   await run('CREATE VIEW open.schema_leak AS SELECT * FROM information_schema.tables')
   const form = new FormData()
   form.append('file', new Blob([`word\n${SECRET}\n`]), `${SECRET}.csv`)

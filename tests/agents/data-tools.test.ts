@@ -105,7 +105,7 @@ describe('metadata_values_tool', () => {
     for (const text of columns) expect(text).toContain('2023')
   })
 
-  test('says what there is, and what is wrong with its arguments', async () => {
+  test('lists the data, and names what is wrong with its arguments', async () => {
     const CASES: readonly (readonly [object, string])[] = [
       [
         { name: 'mindsdb.repots', column: 'x' },
@@ -175,7 +175,7 @@ describe('read_document_tool', () => {
     expect(message.citations).toMatchObject([{ chunk_id: ids[6], document_id: 'long' }])
   })
 
-  test('says what there is for an id that there is not', async () => {
+  test('lists the ids for an unknown one', async () => {
     const CASES: readonly (readonly [object, string])[] = [
       [{ document_id: 'nope' }, 'has no document "nope"'],
       [{ chunk_id: 'nope' }, 'is no chunk_id'],

@@ -98,7 +98,7 @@ describe('ToolHost', () => {
     await expect(cancelled).rejects.toMatchObject({ code: 'cancelled' })
   })
 
-  test('kb_info_tool describes what it may, and names what there is', async () => {
+  test('kb_info_tool describes what the agent may read, and names the rest', async () => {
     const { asked, select } = recordedSelect()
     const input = "$START$ docs, 'shop.my orders', secret.kb $STOP$"
     const text = await run(hostWith(select), 'kb_info_tool', input)

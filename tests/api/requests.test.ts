@@ -1,4 +1,4 @@
-/** Requests under way and answered, and the settings, over HTTP. */
+/** Running and answered requests, and the settings, over HTTP. */
 import { afterAll, expect, test } from 'bun:test'
 import { makeKey } from '../support/access-keys.ts'
 import { createTestApp } from '../support/test-app.ts'
@@ -21,7 +21,7 @@ async function runningStatement(headers?: HeadersInit) {
   }
 }
 
-test('a statement under way is listed without values and can be cancelled', async () => {
+test('a running statement is listed without values and can be cancelled', async () => {
   const answer = app.send('POST', '/api/sql/query', { query: SLOW })
   const { number, statement } = await runningStatement()
   expect(statement).toStartWith('SELECT count(*)')

@@ -1,4 +1,4 @@
-/** A server with OpenAI's API that plays its turns for each question anew, with usage, and what a question to an agent needs. */
+/** A server with OpenAI's API that replays its turns for each question, with usage, and what a question to an agent needs. */
 import type { TestApp } from '../support/test-app.ts'
 
 export type Turn =

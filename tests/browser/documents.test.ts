@@ -80,7 +80,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     expect(await browser.send('GET', address)).toMatchObject({
       metadata: { price: 9, origin: 'Haifa' },
     })
-    // A new text stores the document anew, and still only what was typed over is replaced.
+    // A new text stores the document again, and still only what was typed over is replaced.
     await main.getByRole('button', { name: 'Edit' }).click()
     await form.getByRole('textbox', { name: /^Text of/ }).fill('A new tea')
     await browser.send('PATCH', address, { metadata: { origin: 'Akko' } })

@@ -33,7 +33,7 @@ export class HnswFixture {
     this.index = new HnswIndex({ database, dimensions: DIMENSIONS, parameters })
   }
 
-  /** Those with these keys, drawn anew. */
+  /** Redraws the vectors of these keys. */
   batch(from: number, count: number): VectorBatch {
     const keys = BigInt64Array.from({ length: count }, (_, index) => BigInt(from + index))
     const vectors = new Float32Array(count * DIMENSIONS)

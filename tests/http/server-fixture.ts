@@ -227,7 +227,7 @@ export function testServer(
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
     rechunk: () => Promise.reject(new Error('no jobs')),
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },
-    ...{ activity: () => NO_ACTIVITY, sources: NO_SOURCES },
+    ...{ activityFor: () => NO_ACTIVITY, sources: NO_SOURCES },
     mcp: { handle: () => Promise.reject(new Error('no protocol')) },
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({
@@ -271,11 +271,11 @@ export function testServer(
       remove: noDocument,
       removeFrom: noDocument,
     },
-    schedules: {
+    schedulesFor: () => ({
       store: { list: () => [], runs: async () => [] },
       create: async () => Promise.reject(new Error('not expected')),
       drop: async () => Promise.reject(new Error('not expected')),
-    },
+    }),
     views: { create: noDocument, alter: noDocument },
     exportRows: async () => Promise.reject(new Error('not expected')),
     sqlFunctions: async () => [],

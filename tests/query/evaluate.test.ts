@@ -263,7 +263,7 @@ describe('what cannot be evaluated', () => {
     await expect(evaluate('test_table = a.b', 'nope')).rejects.toThrow('does not exist: nope')
   })
 
-  test('a table without the columns: what is missing is named, and what there is', async () => {
+  test('a table without the columns: the missing ones are named, and the present ones', async () => {
     await table('other', 'question, answer', [['a', 'b']])
     await expect(evaluate('test_table = other')).rejects.toThrow(
       "version 'doc_id' needs a column doc_id or document_id or document in mindsdb.other; its columns are question, answer",

@@ -7,7 +7,7 @@ export type EvaluatedRow = Readonly<Record<string, unknown>>
 /** A knowledge base of teas, and the two statements that evaluate it. */
 export interface EvaluationFixture {
   readonly app: TestApp
-  /** Makes a table of these rows anew. */
+  /** Replaces a table by these rows. */
   table(name: string, columns: string, rows: readonly (readonly unknown[])[]): Promise<void>
   /** The rows as objects. @throws Error with the statement's message */
   evaluate(options: string, kb?: string): Promise<readonly EvaluatedRow[]>

@@ -54,7 +54,7 @@ function isAlive(pid: number): boolean {
 /** What it does → what the caller hears. */
 const FATES: readonly (readonly [deed: string, said: string])[] = [
   ['swell', 'it took more than 381 MiB of memory, the limit (EIDER_READING_MEMORY); split the'],
-  ['crash', 'its reader crashed (SIGSEGV); the file is damaged or made to do harm: save it anew'],
+  ['crash', 'its reader crashed (SIGSEGV); the file is damaged or made to do harm: save it again'],
   ['exit', 'its reader crashed (exit code 3)'],
   ['nonsense', 'its reader answered nonsense'],
   ['escape', 'its reader answered nonsense'],

@@ -101,7 +101,7 @@ test.each([
   ['of other vectors with the same keys', clusteredTable(COUNT, 3), {}],
   ['asked for otherwise', clusteredTable(COUNT), { nlist: 20 }],
   ['of a tenth of the vectors', clusteredTable(COUNT * 10), {}],
-])('lists %s are trained anew', async (_, table, options) => {
+])('lists %s are retrained', async (_, table, options) => {
   const file = new MemoryFile()
   await (await opened(clusteredTable(COUNT), file)).close()
   const { tasks, close } = await opened(table, file, options)
@@ -111,7 +111,7 @@ test.each([
   await close()
 })
 
-test('lists of a later state than the vectors are trained anew', async () => {
+test('lists of a later state than the vectors are retrained', async () => {
   const table = clusteredTable(COUNT)
   const file = new MemoryFile()
   await (await opened(table, file)).close()

@@ -124,7 +124,7 @@ describe('refused', () => {
   }
 })
 
-describe('databases elsewhere', () => {
+describe('remote databases', () => {
   beforeAll(async () => {
     const { dataSources } = fixture.deps
     await dataSources.createDataSource({ name: 'shop', engine: 'postgres', parameters: {} })

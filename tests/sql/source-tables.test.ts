@@ -238,7 +238,7 @@ describe('what is said of a sub-query, a CTE or a view', () => {
 })
 
 describe('in every case', () => {
-  test('rows are let go of when the statement fails', async () => {
+  test('rows are released when the statement fails', async () => {
     expect(app.rows('SELECT CAST(name AS INTEGER) FROM shop.teas')).rejects.toThrow()
     await Bun.sleep(0)
     expect(sources.held.size).toBe(0)
@@ -254,7 +254,7 @@ describe('in every case', () => {
     expect(await app.rows('SELECT * FROM shop.moving')).toEqual([['x', 2]])
   })
 
-  test('views, tables and EXPLAIN over tables elsewhere', async () => {
+  test('views, tables and EXPLAIN over remote tables', async () => {
     const run = async (query: string) => (await app.send('POST', '/api/sql/query', { query })).body
     expect(
       await run('CREATE VIEW cheap AS SELECT id, name FROM shop.teas WHERE price < 3'),

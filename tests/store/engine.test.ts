@@ -15,7 +15,7 @@ beforeAll(async () => {
   store = await openMemoryStore()
 })
 
-/** On a busy machine DuckDB takes a while to let go of statements that were ended: until then few places are free. */
+/** On a busy machine DuckDB takes a while to release ended statements: until then few slots are free. */
 afterEach(async () => {
   while (store.engine.statementCounts().abandoned.length > 0) await Bun.sleep(1)
 })

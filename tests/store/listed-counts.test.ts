@@ -18,7 +18,7 @@ function counting(chunks: number, takesMs: readonly number[] = []) {
   return new ListedDocuments({ lease: (work) => work(connection) })
 }
 
-test('once for all who ask at the same time, and anew after a write', async () => {
+test('once for all who ask at the same time, and again after a write', async () => {
   const documents = counting(10)
   const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
   const asked = [documents.counts(first), documents.count(first), documents.counts(first)]

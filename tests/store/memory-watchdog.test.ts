@@ -105,7 +105,7 @@ describe('when nothing runs', () => {
     expect([process.collected, process.trimmed]).toEqual([1, 0])
   })
 
-  test('a statement that comes meanwhile begins the wait anew', async () => {
+  test('a statement that comes meanwhile restarts the wait', async () => {
     const { statements, process, start, look } = watched()
     statements.delete(await start('SELECT 1'))
     process.rss = 500 * MB

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/store-fixture.ts'
 
 const MEGABYTE = 1024 ** 2
 
-test('blocks that were read are let go of, and everything is read again as before', async () => {
+test('blocks that were read are released, and everything is read again as before', async () => {
   using folder = temporaryFolder()
   const instance = await DuckDBInstance.create(join(folder.path, 'x.duckdb'), {
     force_compression: 'uncompressed',

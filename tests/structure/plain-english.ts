@@ -2,7 +2,7 @@
 import type { TextFile } from './tracked-files.ts'
 
 const BANNED =
-  /\b(whoever|whatever|somebody|[Nn]obody|stands?(?! (?:alone|for|out)\b)|in the place of|of its own kind|(?:is|are|be) told(?! apart)|so (?:many|much)|begins? anew|made anew|(?:is|are) under way|of (?:ours|theirs)|what is (?:no|not)|(?<!there )(?:is|are) no (?!longer\b|more\b|reason\b|one\b)[a-z]+)\b/i
+  /\b(whoever|whatever|somebody|[Nn]obody|stands?(?! (?:alone|for|out)\b)|in the place of|of its own kind|(?:is|are|be) told(?! apart)|so (?:many|much)|anew|under way|(?:in|into) step|let(?:s|ting)? go of|so long(?! (?:as|that|work)\b)|(?<!['"])it says so|what there is|(?:databases?|tables?) elsewhere|of (?:ours|theirs)|what is (?:no|not)|(?<!there )(?:is|are) no (?!longer\b|more\b|reason\b|one\b)[a-z]+)\b/i
 
 /** Names of constants and values of data are not sentences. */
 const DATA = /\bNOBODY\b|'nobody'|somebody@/g

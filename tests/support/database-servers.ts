@@ -49,7 +49,7 @@ export interface ServerOptions {
   readonly binaries?: string
 }
 
-/** null: PostgreSQL is not installed; then it says so. */
+/** null: PostgreSQL is not installed; the tests then log that. */
 export async function testPostgres(options: ServerOptions = {}): Promise<TestServer | null> {
   const binaries = options.binaries ?? postgresBinaries()
   if (binaries === null) return skipped('PostgreSQL is not installed (Debian: postgresql)')
@@ -101,7 +101,7 @@ export async function testPostgres(options: ServerOptions = {}): Promise<TestSer
   return { ...described(port), ...server, run }
 }
 
-/** null: MariaDB is not installed; then it says so. */
+/** null: MariaDB is not installed; the tests then log that. */
 export async function testMariadb(options: ServerOptions = {}): Promise<TestServer | null> {
   const binary = ['/usr/sbin/mariadbd', '/usr/bin/mariadbd'].find(existsSync)
   if (binary === undefined || !existsSync('/usr/bin/mariadb-install-db')) {

@@ -1,4 +1,4 @@
-/** Databases elsewhere that are DuckDB in memory: what is pushed down runs there as it is sent. */
+/** Remote databases that are DuckDB in memory: what is pushed down runs there as it is sent. */
 import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api'
 import type { DataSource, SourceColumn } from '../../src/core/domain/flow/source-parameters.ts'
 import { literal, quote } from '../../src/core/domain/identifier.ts'

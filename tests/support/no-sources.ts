@@ -1,6 +1,6 @@
 import type { SourceKeeping } from '../../src/core/domain/ports/job-ports.ts'
 
-/** For tests in which nothing is kept in step. */
+/** For tests without sync. */
 export const NO_SOURCES: SourceKeeping = {
   list: () => [],
   create: () => Promise.reject(new Error('no sources')),

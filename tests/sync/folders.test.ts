@@ -8,7 +8,7 @@ let fixture: SyncFixture
 afterEach(() => fixture.close())
 
 describe('a folder', () => {
-  test('is brought into step: added, changed, unchanged, removed', async () => {
+  test('is synced: added, changed, unchanged, removed', async () => {
     fixture = await syncFixture()
     const { write, folder } = fixture
     await write('green.md', '# Green tea\n\nSteamed leaves.')

@@ -5,7 +5,7 @@ let fixture: SyncFixture
 
 afterEach(() => fixture.close())
 
-test('a table is brought into step by the ids of its rows', async () => {
+test('a table syncs by the ids of its rows', async () => {
   fixture = await syncFixture()
   const { app } = fixture
   await app.send('POST', '/api/sql/query', {

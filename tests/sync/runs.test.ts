@@ -100,7 +100,7 @@ describe('a run', () => {
     expect(model.texts).toEqual([])
   })
 
-  test('reads a table of a database elsewhere', async () => {
+  test('reads a table of a remote database', async () => {
     const sources = await duckdbSources('shop')
     await sources.run('shop', "CREATE TABLE teas AS SELECT 1 AS id, 'green tea' AS content")
     fixture = await syncFixture({ sources })

@@ -38,7 +38,7 @@ test('of chunks of JSON that are of one length, the one that is named is marked 
     mark: { start: 11, end: 20 },
   })
   expect(markOf({ number: 2, start: 2, end: 5 }, chunks).mark).toEqual({ start: 13, end: 16 })
-  // Of an address from before it was split anew, the offsets are what is left.
+  // An address from before re-chunking has only its offsets.
   expect(markOf({ number: 2, start: 12, end: 15 }, chunks)).toEqual({
     at: 1,
     mark: { start: 12, end: 15 },

@@ -5,7 +5,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE, fullName } from '../../core/domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { matchesGlob } from './glob.ts'
-import { NOTHING_ELSEWHERE, type TablesElsewhere } from './tables-elsewhere.ts'
+import { NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {
@@ -16,12 +16,12 @@ export interface AvailableData extends AllowedData {
 }
 
 /**
- * Only what `data` names: an agent without it may read nothing. Patterns are matched anew for each question.
+ * Only what `data` names: an agent without it may read nothing. Each question matches the patterns again.
  */
 export function agentData(
   agent: Agent,
   snapshot: CatalogSnapshot,
-  elsewhere: TablesElsewhere = NOTHING_ELSEWHERE,
+  remote: RemoteTableNames = NO_REMOTE_TABLES,
 ): AvailableData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
   const isMatch = agent.data?.isExact === true ? isSameName : matchesGlob
@@ -38,12 +38,12 @@ export function agentData(
       const isNamed = isMatch(source, table.source) && names.some((one) => isMatch(name, one))
       return isNamed ? [`${table.source}.${table.name}`] : []
     })
-    return [...own, ...(elsewhere.byPattern.get(pattern) ?? [])]
+    return [...own, ...(remote.byPattern.get(pattern) ?? [])]
   })
   const warnings = [
     ...kbs.missing.map((pattern) => `No knowledge base found: ${pattern}`),
     ...tables.missing.map((pattern) => `No table found: ${pattern}`),
-    ...elsewhere.warnings,
+    ...remote.warnings,
     ...(agent.data === null ? [`Agent ${agent.name} has no data: it may read nothing`] : []),
   ]
   return { knowledgeBases: kbs.matches, tables: tables.matches, warnings }

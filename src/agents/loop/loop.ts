@@ -30,7 +30,7 @@ export interface LoopDeps {
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
 }
 
-/** A conversation under way. */
+/** A running conversation. */
 interface Progress {
   readonly assignment: Assignment
   readonly model: ChatModel

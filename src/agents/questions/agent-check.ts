@@ -127,7 +127,7 @@ const NEXT_STEPS: Readonly<Record<FailureType, string>> = {
   general: 'Read "cause", and check the fields of the model',
 }
 
-/** What an agent's definition lacks. Calls nothing: tables elsewhere are looked up when a question arrives. */
+/** What an agent's definition lacks. Calls nothing: remote tables are looked up when a question arrives. */
 export function agentWarnings(
   agent: Agent,
   snapshot: CatalogSnapshot,

@@ -1,3 +1,4 @@
+import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { RunStart } from '../../core/domain/agents/agent-run.ts'
 import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type { ModelFeature } from '../../core/domain/model-features.ts'
@@ -17,7 +18,7 @@ import type { AgentTask } from '../actors/worker-messages.ts'
 import { type AvailableData, agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
 import type { Select } from '../data/data-reader.ts'
-import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
+import { type ListingSources, remoteTableNames } from '../data/remote-table-names.ts'
 import { newFence } from '../loop/data-fence.ts'
 import { ToolHost } from '../tools/tool-host.ts'
 import { toolSpecs } from '../tools/tools.ts'
@@ -130,16 +131,22 @@ export class AgentPool {
    * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_many_questions`,
    * `shutting_down`, `timeout` while waiting for a place; after it: as the question failed
    */
-  async *ask(
-    question: AgentQuestion,
-    signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, Answer> {
+  async *ask(asked: AgentQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
+    const question = { ...asked, agent: this.#whole(asked.agent) }
     const model = this.#modelFor(question)
     const start = runStart(this.#deps.newTraceId(), question, model)
     const seconds = question.agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
     return yield* this.#places.within({ start, seconds, signal }, (admitted) => {
       return this.#traced(question, start, admitted)
     })
+  }
+
+  /** With the data that the asker may not name: the agent may read it. */
+  #whole(agent: Agent): Agent {
+    if (agent.data?.isPart === undefined) return agent
+    const { agents } = this.#deps.catalog.snapshot()
+    const data = agents.find(({ id }) => id === agent.id)?.data ?? agent.data
+    return { ...agent, data }
   }
 
   /**
@@ -191,11 +198,11 @@ export class AgentPool {
     yield startEvent(question, traceId, asked.conversation?.id)
     const snapshot = catalog.snapshot()
     const terms = { session: traceId, bytesMax: observationBytesMax, isAble: hasPrompt(model) }
-    const [elsewhere, foreign] = await Promise.all([
-      tablesElsewhere(agent, snapshot, sources, signal),
+    const [remote, foreign] = await Promise.all([
+      remoteTableNames(agent, snapshot, sources, signal),
       foreignToolsOf(agent, this.#deps.foreignTools ?? NO_FOREIGN_TOOLS, terms, signal),
     ])
-    const own = agentData(agent, snapshot, elsewhere)
+    const own = agentData(agent, snapshot, remote)
     const named = { ...own, warnings: [...own.warnings, ...foreign.warnings] }
     const data = hasPrompt(model)
       ? await this.#profiles.described(named, snapshot, agent.projectName, signal)

@@ -136,7 +136,7 @@ export class Conversations {
     return { conversationId, agentId: agent.id, question, askedBy, isFirst, startedAt }
   }
 
-  /** @throws AppError `conversation_not_found`, `conversation_busy` while it has a question under way */
+  /** @throws AppError `conversation_not_found`, `conversation_busy` while a question is running */
   async remove(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
     await this.#requireOwn(owner, conversationId, asker)
     this.#refuseBusy(owner, conversationId)

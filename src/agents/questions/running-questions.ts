@@ -38,7 +38,7 @@ interface Entry {
   steps: number
 }
 
-/** All questions under way, the oldest first. */
+/** All running questions, the oldest first. */
 export class RunningQuestions {
   readonly #entries = new Set<Entry>()
   /** A mean in which the last questions count most. */

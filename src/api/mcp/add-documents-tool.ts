@@ -54,7 +54,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     job_id: { type: 'integer', description: 'Where it takes longer: GET /api/jobs/{id}' },
   }),
   async run(sent, { uses, principal, signal }) {
-    const { knowledgeBases } = namable(uses.snapshot(), principal)
+    const { knowledgeBases } = namable(uses.snapshot(principal), principal)
     const named = sent.text('knowledge_base')
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
     const rows = sent.objects('documents').map((document) => documentRow(kb, document))

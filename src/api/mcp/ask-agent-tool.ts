@@ -72,7 +72,7 @@ export const ASK_AGENT_TOOL: Tool = {
   }),
   async run(sent, call) {
     const { uses, principal, signal } = call
-    const { agents } = visibleData(uses.snapshot(), principal)
+    const { agents } = visibleData(uses.snapshot(principal), principal)
     const agent = namedAmong(agents, { named: sent.text('agent'), kind: 'agent', principal })
     const conversationId = sent.optionalText('conversation_id')
     const question = {
@@ -118,7 +118,7 @@ function answerRecord(output: OutputEvent, call: ToolCall) {
 /** A document that the principal may not read itself has no address for it. */
 function citationRecord(citation: Citation, { uses, principal, origin }: ToolCall) {
   const { knowledge_base, document_id: id, text, page, heading } = citation
-  const { knowledgeBases } = visibleData(uses.snapshot(), principal)
+  const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
   const kb = knowledgeBases.find(({ projectName, name }) => {
     return `${projectName}.${name}` === knowledge_base
   })

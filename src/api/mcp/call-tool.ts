@@ -107,8 +107,8 @@ export class ToolCalls {
 
 /** The next step for a model, if the message does not name one. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
-  project_not_found: 'Call list_data to see what there is',
-  knowledge_base_not_found: 'Call list_data to see what there is',
+  project_not_found: 'Call list_data for the names',
+  knowledge_base_not_found: 'Call list_data for the names',
   agent_not_found: 'Call list_data to see which agents there are',
   document_not_found: 'Call search to find documents and their ids',
   forbidden: 'Call list_data to see what this key may use',

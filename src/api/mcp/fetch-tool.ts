@@ -48,7 +48,7 @@ export const FETCH_TOOL: Tool = {
       const expected = 'expected the "id" of a result of search'
       throw new AppError('invalid_request', `"id" names no document: ${expected}`)
     }
-    const { knowledgeBases } = visibleData(uses.snapshot(), principal)
+    const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
     const named = `${address.project}.${address.knowledgeBase}`
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
     const document = await uses.readDocument(kb, address.id, signal)

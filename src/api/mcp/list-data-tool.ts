@@ -1,4 +1,4 @@
-import { mayName, requireNamespace } from '../../core/domain/access/principal.ts'
+import { requireNamespace } from '../../core/domain/access/principal.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../core/domain/project.ts'
@@ -72,7 +72,7 @@ export const LIST_DATA_TOOL: Tool = {
     const { uses, principal, signal } = call
     const project = sent.optionalText('project')
     if (project !== undefined) requireNamespace(principal, project)
-    const data = visibleData(uses.snapshot(), principal)
+    const data = visibleData(uses.snapshot(principal), principal)
     const items = dataItems(data, call).filter(({ namespace }) => {
       return project === undefined || nameKey(namespace) === nameKey(project)
     })
@@ -128,8 +128,7 @@ function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
     }),
     ...data.agents.map(({ projectName, name, data: reads }) => {
       const all = [...(reads?.knowledgeBases ?? []), ...(reads?.tables ?? [])]
-      const named = all.filter((one) => mayName(call.principal, one.split('.')[0] ?? ''))
-      return item(projectName, { kind: 'agent', name: `${projectName}.${name}`, reads: named })
+      return item(projectName, { kind: 'agent', name: `${projectName}.${name}`, reads: all })
     }),
   ]
 }

@@ -68,7 +68,7 @@ export async function resourcePage(cursor: string | undefined, reader: Reader) {
     const next = nextKnowledgeBase(-1, reader)
     return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
   }
-  const kb = visibleData(uses.snapshot(), principal).knowledgeBases.find(
+  const kb = visibleData(uses.snapshot(principal), principal).knowledgeBases.find(
     ({ id }) => id === place.id,
   )
   const order = { limit: PAGE_SIZE, afterKey: place.afterKey, offset: 0 }
@@ -87,7 +87,7 @@ export async function resourcePage(cursor: string | undefined, reader: Reader) {
 
 /** By id, so that changes between two pages neither repeat nor hide others. */
 function nextKnowledgeBase(after: number, { uses, principal }: Reader): number | undefined {
-  const ids = visibleData(uses.snapshot(), principal).knowledgeBases.map(({ id }) => id)
+  const ids = visibleData(uses.snapshot(principal), principal).knowledgeBases.map(({ id }) => id)
   return ids.toSorted((a, b) => a - b).find((id) => id > after)
 }
 
@@ -121,7 +121,7 @@ export async function readResource(uri: string, { uses, principal, signal }: Rea
     const text = JSON.stringify(await schema.read(), null, 2)
     return { contents: [{ uri, mimeType: 'application/json', text }] }
   }
-  const { knowledgeBases } = visibleData(uses.snapshot(), principal)
+  const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
   const named = `${address.project}.${address.knowledgeBase}`
   const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
   const text = wholeText(await uses.readDocument(kb, address.id, signal))
@@ -156,7 +156,7 @@ async function completionValues(
   { name, value, given }: Completed,
   { uses, principal, signal }: Reader,
 ): Promise<readonly string[]> {
-  const data = visibleData(uses.snapshot(), principal)
+  const data = visibleData(uses.snapshot(principal), principal)
   const isRead = mayDo(principal, 'read')
   switch (name) {
     case 'project':
@@ -209,7 +209,7 @@ export interface NamedSchema {
 
 /** Everything whose columns are known without asking anybody else. */
 export function visibleSchemas(uses: McpUses, principal: Principal): readonly NamedSchema[] {
-  const data = visibleData(uses.snapshot(), principal)
+  const data = visibleData(uses.snapshot(principal), principal)
   const plain = (record: Readonly<Record<string, unknown>>) => async () => record
   return [
     ...data.knowledgeBases.map((kb): NamedSchema => {

@@ -97,7 +97,7 @@ interface Searched {
 }
 
 function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
-  const all = visibleData(uses.snapshot(), principal).knowledgeBases
+  const all = visibleData(uses.snapshot(principal), principal).knowledgeBases
   const named = sent.optionalText('knowledge_base')
   if (named !== undefined) {
     const kb = namedAmong(all, { named, kind: 'knowledge_base', principal })

@@ -123,7 +123,8 @@ export class Arguments {
 /** The use cases behind tools, resources and prompts, which the routes also call. */
 export interface McpUses {
   readonly version: string
-  snapshot(): CatalogSnapshot
+  /** The part of the catalog that the principal may see. */
+  snapshot(principal: Principal): CatalogSnapshot
   search(kb: KnowledgeBase, order: SearchOrder, signal: AbortSignal): Promise<SearchAnswer>
   readDocument(kb: KnowledgeBase, id: string, signal: AbortSignal): Promise<DocumentTexts>
   listDocuments(

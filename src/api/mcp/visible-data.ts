@@ -13,7 +13,6 @@ import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   DEFAULT_PROJECT,
-  FILES_DATABASE,
   type Project,
   type ProjectTable,
   type View,
@@ -31,22 +30,19 @@ export interface VisibleData {
   readonly dataSources: readonly DataSource[]
 }
 
-/** Anything outside the principal's namespaces does not exist for it. */
+/** @param snapshot without what the principal may not name */
 export function visibleData(snapshot: CatalogSnapshot, principal: Principal): VisibleData {
-  const isIn = ({ projectName }: { readonly projectName: string }) =>
-    mayName(principal, projectName)
   const isRead = mayDo(principal, 'read')
   const isAsked = isRead || mayDo(principal, 'ask')
   const read = <T>(things: readonly T[]): readonly T[] => (isRead ? things : [])
-  const files = mayName(principal, FILES_DATABASE) ? snapshot.files : []
   return {
-    projects: snapshot.projects.filter(({ name }) => mayName(principal, name)),
-    knowledgeBases: read(snapshot.knowledgeBases).filter(isIn),
-    agents: isAsked ? snapshot.agents.filter(isIn) : [],
-    tables: read(snapshot.tables).filter(isIn),
-    views: read(snapshot.views).filter(isIn),
-    files: read(files).flatMap(tablesOfFile),
-    dataSources: read(snapshot.dataSources).filter(({ name }) => mayName(principal, name)),
+    projects: snapshot.projects,
+    knowledgeBases: read(snapshot.knowledgeBases),
+    agents: isAsked ? snapshot.agents : [],
+    tables: read(snapshot.tables),
+    views: read(snapshot.views),
+    files: read(snapshot.files).flatMap(tablesOfFile),
+    dataSources: read(snapshot.dataSources),
   }
 }
 

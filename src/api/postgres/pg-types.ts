@@ -78,12 +78,12 @@ const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   '"NULL"': TEXT,
 }
 
-const TYPES_SERVED: readonly PgType[] = [
+export const PG_TYPES: readonly PgType[] = [
   ...[BOOL, BYTEA, INT8, INT2, INT4, TEXT, OID, JSON_TYPE, FLOAT4, FLOAT8, VARCHAR, DATE, TIME],
   ...[TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, NUMERIC, UUID, JSONB],
 ]
-const BY_OID = new Map(TYPES_SERVED.map((one) => [one.oid, one]))
-const ELEMENT_OF = new Map(TYPES_SERVED.map((one) => [one.array, one]))
+const BY_OID = new Map(PG_TYPES.map((one) => [one.oid, one]))
+const ELEMENT_OF = new Map(PG_TYPES.map((one) => [one.array, one]))
 
 export interface ColumnType {
   readonly oid: number
@@ -191,8 +191,6 @@ export function scalarOf(oid: number): PgType | undefined {
 export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }
-
-export { TYPES_SERVED as PG_TYPES }
 
 /** By PostgreSQL's names. */
 export const PG = {

@@ -26,7 +26,7 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     load: () => Promise.reject(new Error('serve is started elsewhere')),
   },
   ingest: {
-    summary: 'fill a knowledge base with files, folders, pages or rows, and keep it in step',
+    summary: 'fill a knowledge base with files, folders, pages or rows, and keep it in sync',
     usage: [
       'ingest <kb> <path | glob | url>…',
       'ingest <kb> - --id <id>           from standard input',
@@ -195,7 +195,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     load: () => import('./traces-command.ts'),
   },
   sources: {
-    summary: 'what a knowledge base is kept in step with by the server',
+    summary: 'the sources that the server syncs a knowledge base from',
     usage: ['sources <kb> [list]', 'sources <kb> add | run | runs | remove <name>'],
     words: [1, 3],
     options: {

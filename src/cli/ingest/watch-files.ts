@@ -9,9 +9,9 @@ import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from
 import { type LocalIngest, sendAll } from './local-ingest.ts'
 import { type IngestCounts, noCounts } from './send-files.ts'
 
-/** So long nothing may change before what changed is read: editors write a file in several steps. */
+/** Changes are read after this long without another: editors write a file in several steps. */
 const QUIET_MS = 300
-/** What changes without a pause is read now and then all the same. */
+/** Files that change without a pause are read after this long anyway. */
 const WAITING_MS_MAX = 2000
 
 /**

@@ -4,6 +4,7 @@ import { nameKey } from './identifier.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
+import type { RemoteStorage } from './remote-storage.ts'
 
 /**
  * How documents are chunked. Sizes in characters (UTF-16 code units). `auto`: by the layout of each text, plain text if
@@ -143,6 +144,8 @@ export interface KnowledgeBase {
   readonly vectorIndex: VectorIndexDefinition | null
   /** Counts the committed writes; a derived copy with another number is stale. */
   readonly revision: number
+  /** Set where a connected PostgreSQL holds its rows. */
+  readonly remote?: RemoteStorage
   readonly createdAt: string
   readonly updatedAt: string
 }
@@ -168,8 +171,6 @@ export type KnowledgeBaseDraft = Omit<
 > & {
   /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
-  /** Set where another database holds its rows: whether the tables there were made for it. */
-  readonly remote?: { readonly isOwner: boolean; readonly isCopied: boolean }
 }
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
@@ -336,19 +337,6 @@ export async function withModelInForce<T>(
       inForce = error.knowledgeBase
     }
   }
-}
-
-/** For what needs all rows where they are not copied to here. */
-export function withoutCopy({
-  name,
-  vectorDatabase,
-  vectorDatabaseTable,
-}: KnowledgeBase): AppError {
-  const why = `it needs all rows of ${name}, which this server has no copy of`
-  const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
-  const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
-  const how = `search with a LIMIT, or make a copy under another name: ${attach}`
-  return new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
 }
 
 /** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */

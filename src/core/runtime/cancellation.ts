@@ -7,7 +7,7 @@ export interface Deadline {
   abort(reason: unknown): void
   /** Restarts the countdown. */
   restart(timeoutMs: number): void
-  /** Lets go of the timer and of the callers' signals. */
+  /** Releases the timer and the callers' signals. */
   end(): void
 }
 

@@ -81,7 +81,7 @@ export async function mapConcurrent<Item, Result>(
   return [...results].toSorted(([first], [second]) => first - second).map(([, result]) => result)
 }
 
-/** Sharing the main thread: one process serves everybody, so long work gives way between its pieces. */
+/** Sharing the main thread: all requests run on it, so long work yields between its pieces. */
 
 /** Lets everything else that waits run first. */
 export function yieldToEventLoop(): Promise<void> {

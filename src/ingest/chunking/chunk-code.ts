@@ -3,20 +3,20 @@ import { chunkLines, fits, lineEnd, type TextPiece, trimmedSpan } from './chunk-
 
 /** Lines of code by number, from 0. */
 interface CodeLines {
-  /** The start of each, and the end of the text. */
+  /** The start of each line, and the end of the text. */
   readonly starts: readonly number[]
   /** White space before its first character; -1: the line is blank. */
   readonly indents: readonly number[]
 }
 
-/** Lines `from` up to `to`, which is not among them, within definitions that were too long. */
+/** Lines `from` up to, but not including, `to`, within definitions that were too long. */
 interface CodeRange {
   readonly from: number
   readonly to: number
   readonly within: readonly string[]
 }
 
-/** Definitions within each other that are looked into. */
+/** Depth of nested definitions that are searched. */
 const NESTING_MAX = 24
 const TAB_WIDTH = 4
 const SIGNATURE_CHARS_MAX = 120
@@ -28,7 +28,7 @@ const CONTINUES =
 const INTRODUCES = /^\s*(?:\/\/|#|\/?\*|--|;;|@|\[|'''|"""|%)/
 
 /**
- * Code is cut between definitions: the least indented lines, with the comments above them. As many as fit come together; one
+ * Cuts code between definitions: the least indented lines, with the comments above them. As many as fit go together; one
  * that does not fit is cut between its members, which then follow its first line.
  */
 export function* chunkCode(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
@@ -114,7 +114,7 @@ function firstCodeLine(
   return from
 }
 
-/** The parts of a range; of one that was cut out of another the first part is its first line and what belongs to it. */
+/** The parts of a range; if it was cut out of another, the first part is its first line with the lines that belong to it. */
 function* unitsOf(
   { text, lines }: Pick<Code, 'text' | 'lines'>,
   range: CodeRange,

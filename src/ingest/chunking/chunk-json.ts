@@ -5,7 +5,7 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
  * The elements of a JSON text: those of a list, the one object, or its fields, each as lines `key: value` with nested keys
- * as `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
+ * as `a.b` and `a[0].b`. Leaves out nulls and elements without content.
  * @throws AppError `insert_failed` for what is neither JSON nor a literal of Python
  */
 export function* chunkJson(
@@ -16,7 +16,7 @@ export function* chunkJson(
   checkDepth(value, 0)
   for (const { element, facts } of elementsOf(value, options)) {
     const content = contentOf(element, options)
-    // A text that is well-formed may still write half a surrogate pair as an escape.
+    // A well-formed text may still contain half a surrogate pair as an escape.
     if (content.trim() !== '') yield { content: content.toWellFormed(), facts }
   }
 }
@@ -76,7 +76,7 @@ function isChosen(path: string, options: JsonChunking): boolean {
   return !excludeFields.some(isBelow)
 }
 
-/** `field_<key>` of the fields that are named, else of the top-level values, else of all there are. */
+/** `field_<key>` of the named fields, else of the top-level values, else of all. */
 function jsonFacts(value: RowValue, options: JsonChunking): Row {
   if (!options.includeMetadata || value === null || typeof value !== 'object' || isList(value)) {
     return {}

@@ -20,15 +20,15 @@ interface Section {
   readonly end: number
   /** The headings above it. */
   readonly above: readonly string[]
-  /** With its own. */
+  /** Including its own. */
   readonly headings: readonly string[]
   readonly blocks: readonly MarkdownBlock[]
   readonly hasBody: boolean
-  /** The index of its slide or chapter. */
+  /** The index of the section's slide or chapter. */
   readonly part: number
 }
 
-/** A share of the chunk size: sections of one parent are joined while one of them is smaller. */
+/** A share of the chunk size: sections of one parent are joined while either is smaller. */
 const SMALL_SHARE = 0.4
 
 /** The room left for content after these headings. */
@@ -71,7 +71,7 @@ export function* chunkMarkdown(
   yield* sectionPieces(text, group, limitsUnder)
 }
 
-/** A heading that ends the text takes the end of what is before it along. */
+/** A heading that ends the text takes the end of the text before it along. */
 function* headingWithTail(
   text: string,
   before: Section,
@@ -107,7 +107,7 @@ function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> 
       if (done !== null) yield done
       blocks = []
       while ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) part += 1
-      // A chapter may continue in another file; a slide's title says nothing about the next.
+      // A chapter may continue in another file; a slide's title does not describe the next slide.
       if (apart?.unit === 'slide') path.length = 0
       above = names()
     }
@@ -148,7 +148,7 @@ function sharedLength(first: readonly string[], second: readonly string[]): numb
   return length
 }
 
-/** One section that begins with the first: its headings are those that both are under. */
+/** One section that begins with the first: its headings are those common to both. */
 function joinedSpans(group: Section, section: Section): Section {
   const shared = group.headings.slice(0, sharedLength(group.headings, section.headings))
   return {
@@ -319,7 +319,7 @@ export class ChunkContext {
     return path
   }
 
-  /** The inner headings and the title say more than what is between them. */
+  /** The inner headings and the title say more than the ones in between. */
   #shortened(headings: readonly string[]): string {
     const own = isSamePath(headings[0], this.#title) ? headings.slice(1) : headings
     for (let skipped = 0; skipped < own.length; skipped += 1) {

@@ -19,7 +19,7 @@ export interface TextSpan {
 
 /**
  * Cuts a text into overlapping spans within the limits: at the end of a paragraph, a line, a sentence or a word, in this
- * order, within the second half of what may be taken. A text that fits is one span as it is; the spans of a longer one
+ * order, within the second half of the allowed length. A text that fits is one span as it is; the spans of a longer one
  * begin and end without white space. They cover the whole text except white space. At most half of a span overlaps, so
  * that the work is linear in the length.
  */
@@ -40,7 +40,7 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
     let reach = reachOf(text, start, text.length, limits)
     let cut = reach > covered ? cutOf(text, { start, covered, reach }, limits) : covered
     if (start < covered && !isInside(text, { start, covered, reach }, cut, limits)) {
-      // The overlap leaves no room, such as for a character of several units: it fits without the overlap.
+      // The overlap leaves no room, such as for a character of several units: the span goes without it.
       start = covered
       reach = reachOf(text, start, text.length, limits)
       cut = cutOf(text, { start, covered, reach }, limits)
@@ -82,7 +82,7 @@ function cutOf(
   return boundary ?? wordBreak(text, after, limit) ?? safeCut(text, covered, limit)
 }
 
-/** After the last occurrence of the first separator that is there. */
+/** After the last occurrence of the first separator that occurs. */
 function lastSeparator(
   text: string,
   after: number,
@@ -109,7 +109,7 @@ function withinTokens(text: string, progress: Progress, cut: number, limits: Spa
   return longestPart(text, progress, cut, limits)
 }
 
-/** The longest part of what comes next that fits; the smallest that can be shown where not even that does. */
+/** The longest part of the following text that fits; if none does, the smallest that can be shown. */
 function longestPart(
   text: string,
   { start, covered }: Progress,
@@ -145,7 +145,7 @@ function restartOf(text: string, { start, covered }: Progress, limits: SpanLimit
   return boundary ?? Math.min(covered, safeCut(text, earliest - 1, earliest))
 }
 
-/** How long a span of text may be. */
+/** The length limits of a span. */
 export interface SpanLimits {
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
@@ -153,14 +153,14 @@ export interface SpanLimits {
   readonly tokens: {
     readonly counter: TokenCounter
     readonly tokensMax: number
-    /** The text before a chunk has a share of these. */
+    /** The text before a chunk takes a share of these. */
     readonly tokensAtOnce: number
   } | null
   /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
   readonly separators?: readonly string[]
 }
 
-/** How far a span from `start` may reach, at most `end`. `start`: its first word has more tokens than there may be. */
+/** How far a span from `start` may reach, at most `end`. `start`: its first word has too many tokens. */
 function reachOf(text: string, start: number, end: number, limits: SpanLimits): number {
   const last = Math.min(end, start + limits.chunkSizeChars)
   if (limits.tokens === null) return last
@@ -181,7 +181,7 @@ export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
   return { ...limits, tokens: { counter, tokensMax: left ?? 1, tokensAtOnce: leftAtOnce ?? 1 } }
 }
 
-/** A token has a byte at least. */
+/** A token has at least one byte. */
 export const BYTE_COUNTER: TokenCounter = {
   count: (text) => Buffer.byteLength(text),
   fit(text, start, end, tokensMax) {
@@ -202,7 +202,7 @@ export interface TextPiece extends TextSpan {
   readonly above: readonly string[]
   /** All of them. */
   readonly headings: readonly string[]
-  /** Further text that is repeated before it when it is embedded, such as the header of its table. */
+  /** Further text repeated before it when it is embedded, such as a table header. */
   readonly repeated: string
 }
 
@@ -212,14 +212,14 @@ export function lineEnd(text: string, start: number): number {
   return newline === -1 ? text.length : newline + 1
 }
 
-/** The span without white space at its end; null: there is nothing else. */
+/** The span without trailing white space; null: it has nothing else. */
 export function trimmedSpan(text: string, { startChar, endChar }: TextSpan): TextSpan | null {
   let end = endChar
   while (end > startChar && isSpace(text.charCodeAt(end - 1))) end -= 1
   return end === startChar ? null : { startChar, endChar: end }
 }
 
-/** Spans of whole lines, as many in each as fit; a line that does not fit is cut as text is. */
+/** Spans of as many whole lines as fit; a line that does not fit is cut like text. */
 export function* chunkLines(
   text: string,
   { startChar, endChar }: TextSpan,

@@ -1,4 +1,4 @@
-/** Texts → spans, contexts and terms: pure, and takes as long as the texts are. See `Chunker`. */
+/** Texts → spans, contexts and terms: pure, and takes time in proportion to the texts. See `Chunker`. */
 
 import type { TermCounts } from '../../core/domain/chunk.ts'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
@@ -24,13 +24,13 @@ import {
 export interface ChunkableText {
   readonly text: string
   readonly title?: string | null
-  /** Missing: nothing is known. */
+  /** Missing: unknown. */
   readonly syntax?: TextSyntax
   /** Parts whose borders no chunk of Markdown crosses. */
   readonly apart?: TextParts | null
 }
 
-/** How texts become chunks. */
+/** How to chunk texts. */
 export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & {
   /** The input limits of the embedding model; null: unknown. */
   readonly reach: EmbedderReach | null
@@ -52,7 +52,7 @@ export interface ChunkedTexts {
   readonly ends: Int32Array
   /** For each chunk, unless it is part of its text: JSON is rewritten. */
   readonly contents: readonly string[] | null
-  /** What many chunks have in common; the first is ''. */
+  /** Strings that many chunks share; the first is ''. */
   readonly strings: readonly string[]
   /** For each chunk, an index into `strings`: the text embedded before it, and its headings separated by line feeds. */
   readonly contexts: Int32Array
@@ -63,7 +63,7 @@ export interface ChunkedTexts {
   readonly facts: readonly Row[] | null
   /** The embedded tokens of each chunk; null: the model's tokens are unknown. */
   readonly tokenCounts: Int32Array | null
-  /** 1: the model does not read it whole. */
+  /** 1: the model does not read all of it. */
   readonly cut: Uint8Array
   /** For each chunk: the number of its terms, and of distinct ones. */
   readonly termCounts: Int32Array
@@ -262,7 +262,7 @@ function* piecesOfText(
   }
 }
 
-/** A chosen size is kept, for every model. */
+/** A size the user chose is kept, for every model. */
 function limitsOf(
   preprocessing: Preprocessing,
   reach: EmbedderReach | null,
@@ -289,7 +289,7 @@ function limitsOf(
   }
 }
 
-/** The rest is for what the chat model writes: the model reads both at once. */
+/** The rest is for the chat model's text: the embedding model reads both together. */
 const CONTEXTUAL_SHARE = 0.7
 
 function* textPieces(
@@ -310,7 +310,7 @@ function* textPieces(
   }
 }
 
-/** The text of an element that is too long for the model comes as several chunks, which have its fields. */
+/** An element too long for the model becomes several chunks, which have its fields. */
 function* jsonPieces(
   text: string,
   options: NonNullable<Preprocessing['json']>,

@@ -1,6 +1,6 @@
 /**
- * Documents → chunks with their terms. Chunking texts and counting their terms is most of the work of an insert, so it is
- * done where the text is not in anybody's way: what crosses to that thread and back are strings and arrays of numbers.
+ * Documents → chunks with their terms. Most of the work of an insert, so it runs in a thread, off the main thread: only
+ * strings and arrays of numbers pass between them.
  */
 
 import { startsName } from '../../core/domain/agents/completion-event.ts'
@@ -13,7 +13,7 @@ import { HEADING_JOINT } from './chunk-markdown.ts'
 import type { TextSpan } from './chunk-text.ts'
 import type { ChunkableText, ChunkedTexts, ChunkingFailure, ChunkingRules } from './chunk-texts.ts'
 
-/** A document with its chunks, which are not embedded yet. */
+/** A document with its chunks, not embedded yet. */
 export interface ChunkedDocument {
   readonly document: Document
   readonly chunks: readonly Omit<EmbeddedChunk, 'vector'>[]
@@ -36,7 +36,7 @@ export interface ChunkingTarget {
   readonly chunker: Chunker
 }
 
-/** The chunks of each document, or why it has none: `insert_failed` for content that must be JSON and is not. */
+/** The chunks of each document, or why it has none: `insert_failed` for content that must be JSON but is not. */
 export async function chunkDocuments(
   documents: readonly Document[],
   { kb, reach, chunker }: ChunkingTarget,
@@ -169,14 +169,14 @@ function textBetween(
     if (start > end) pieces.push(text.slice(end, start))
     end = Math.max(end, ends[at] ?? 0)
   }
-  // Most rows are a single chunk; trailing white space is no reason to store more for each.
+  // Most rows are a single chunk; trailing white space is not worth storing for each.
   if (pieces.length === 0 && layout === undefined) return null
   pieces.push(text.slice(end))
   const between = pieces.join('')
   return between === '' ? null : between
 }
 
-/** What the document says of itself under such a name counts more. null: nothing is known. */
+/** A field of the document with this name takes precedence. null: unknown. */
 function chunkFacts(
   { layout }: DocumentText,
   place: {
@@ -192,7 +192,7 @@ function chunkFacts(
   const line = chunked.lines[chunkPosition] ?? 0
   const parts = layout?.parts ?? null
   const known = chunked.facts?.[chunkPosition]
-  // Most chunks have nothing of the kind.
+  // Most chunks have none of them.
   if (heading === '' && line === 0 && parts === null && known === undefined) return null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
@@ -224,7 +224,7 @@ function chunkedParts(parts: TextParts, { startChar, endChar }: TextSpan): Row {
   }
 }
 
-/** The number of the part that holds that place, from 1; 0: before the first. */
+/** The number of the part with that position, from 1; 0: before the first. */
 function partAt({ starts }: TextParts, at: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
@@ -235,7 +235,7 @@ function partAt({ starts }: TextParts, at: number): number {
   return low
 }
 
-/** The texts that the embedding model does not read whole. */
+/** The texts that the embedding model reads only in part. */
 export async function cutTexts(
   texts: readonly string[],
   given: {
@@ -260,7 +260,7 @@ export async function cutTexts(
   return cut
 }
 
-/** Each text as one chunk, which is counted on the way. */
+/** Each text as one chunk, counted on the way. */
 const WHOLE: Preprocessing = {
   type: 'text_chunking',
   chunkSizeChars: Number.MAX_SAFE_INTEGER,

@@ -13,7 +13,7 @@ export interface MarkdownBlock {
 
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
-/** A heading or fence shows in its first characters; the rest of a long line is not looked at. */
+/** A heading or fence shows in its first characters; the rest of a long line is skipped. */
 const LINE_START_CHARS = 64
 /** Longer lines are not underlines or table rulers. */
 const RULER_CHARS_MAX = 1_000_000
@@ -127,10 +127,10 @@ function previousLine(text: string, start: number): number {
   return start < 2 ? 0 : text.lastIndexOf('\n', start - 2) + 1
 }
 
-/** White space at the start of a line that is looked at. */
+/** White space examined at the start of a line. */
 const BLANK_CHARS_MAX = 200
 
-/** Whether the line that starts there is blank; after the last line there is none. */
+/** Whether the line that starts there is blank; past the last line, false. */
 function isBlankLine(text: string, start: number): boolean {
   if (start >= text.length) return false
   for (let at = start; at < start + BLANK_CHARS_MAX; at += 1) {

@@ -1,9 +1,9 @@
-/** The quality of a position for a cut, larger is better. After a full stop, a sentence may continue. */
+/** How good a position is for a cut, larger is better. After a full stop, a sentence may continue. */
 export const BOUNDARY = { none: 0, word: 1, stop: 2, sentence: 3, line: 4, paragraph: 5 } as const
 
-/** White space that is looked at before and after a place; a longer run counts as its nearest part. */
+/** White space examined before and after a position; a longer run counts as its nearest part. */
 const RUN_CHARS_MAX = 64
-/** Combining marks in a row that a cut goes around. */
+/** Combining marks in a row that a cut avoids. */
 const MARKS_MAX = 16
 
 const NEWLINE = 10
@@ -28,7 +28,7 @@ export function isSpace(code: number): boolean {
   return code <= 0x200a || code === 0x2028 || code === 0x2029 || code === 0x202f || code === 0x205f
 }
 
-/** The first position from `start` on that holds no white space, at most `end`. */
+/** The first position from `start` on without white space, at most `end`. */
 export function afterSpace(text: string, start: number, end: number): number {
   const last = Math.min(end, text.length)
   let at = start
@@ -100,7 +100,7 @@ function isWordCode(code: number): boolean {
 const SEGMENTED_CHARS = 96
 const wordSegmenter = lazySegmenter()
 
-/** Made with the first text that needs it: a start does not wait for its tables. */
+/** Created with the first text that needs it: a start does not wait for its tables. */
 function lazySegmenter(): () => Intl.Segmenter {
   let segmenter: Intl.Segmenter | undefined
   return () => {
@@ -122,7 +122,7 @@ export function wordBreak(text: string, after: number, limit: number): number | 
   return place
 }
 
-/** The best place to cut in `after < place <= limit`, the last one of its kind; undefined: there is none. */
+/** The best position to cut in `after < place <= limit`, the last of its kind; undefined: none. */
 export function lastBoundary(text: string, after: number, limit: number): number | undefined {
   let best: number = BOUNDARY.none
   let place: number | undefined
@@ -137,7 +137,7 @@ export function lastBoundary(text: string, after: number, limit: number): number
   return place
 }
 
-/** The best place to start again in `start <= place < end`, the first one of its kind. */
+/** The best position to start again in `start <= place < end`, the first of its kind. */
 export function firstBoundary(text: string, start: number, end: number): number | undefined {
   let best: number = BOUNDARY.none
   let place: number | undefined

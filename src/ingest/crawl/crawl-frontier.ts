@@ -8,7 +8,7 @@ import type { LeftOutPages } from './left-out-pages.ts'
 export interface Target {
   readonly url: string
   readonly depth: number
-  /** The client named it, rather than a page or a sitemap. */
+  /** The client named it; it does not come from a page or a sitemap. */
   readonly isStart: boolean
 }
 
@@ -17,7 +17,7 @@ export class CrawlFrontier {
   readonly #seen: Set<string>
   readonly #settled = new Set<string>()
   readonly #texts = new Set<string>()
-  /** Addresses that differ in their parameters only: a calendar has no end of them. */
+  /** Addresses that differ only in their parameters: a calendar is endless. */
   readonly #variants = new Map<string, number>()
   readonly #leftOut: LeftOutPages
   #queue: Target[]
@@ -28,7 +28,7 @@ export class CrawlFrontier {
     this.#queue = starts.map((url) => ({ url, depth: 0, isStart: true }))
   }
 
-  /** Addresses that wait. */
+  /** Waiting addresses. */
   get size(): number {
     return this.#queue.length
   }
@@ -50,7 +50,7 @@ export class CrawlFrontier {
     return [...taken]
   }
 
-  /** @returns false where a document has that id already */
+  /** @returns false if another document has that id */
   settle(id: string): boolean {
     if (this.#settled.has(id)) return false
     this.#settled.add(id)
@@ -58,7 +58,7 @@ export class CrawlFrontier {
     return true
   }
 
-  /** @returns false where another address had the same text */
+  /** @returns false if another address had the same text */
   settleText(text: string): boolean {
     if (this.#texts.has(text)) return false
     this.#texts.add(text)
@@ -88,12 +88,12 @@ export class CrawlFrontier {
   }
 }
 
-/** Parameters that say where a reader came from, or who he is: they name no other page. */
+/** Parameters that identify the visitor or the referrer, not a page. */
 const NO_PAGE =
   /^(?:utm_\w+|gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_ga|_gl|_hs(?:enc|mi)|hsctatracking|mkt_tok|oly_(?:enc|anon)_id|vero_id|phpsessid|jsessionid|aspsessionid\w*|sessionid|session_id|sid|cfid|cftoken)$/i
 const SESSION_IN_PATH = /;(?:jsessionid|phpsessid|sid)=[^/;]*/gi
 
-/** The address of a page: without fragment, and without parameters that name no other page. */
+/** The address of a page: without fragment, and without parameters that do not identify a page. */
 export function pageAddress(address: URL): URL {
   const url = new URL(address)
   url.hash = ''
@@ -109,7 +109,7 @@ export function pageAddress(address: URL): URL {
 const SEGMENTS_MAX = 30
 const REPEATS_MAX = 3
 
-/** Paths such as `/a/b/a/b/a/b/a/b` come from links that lead ever deeper and nowhere. */
+/** Paths such as `/a/b/a/b/a/b/a/b` come from links that lead deeper forever. */
 function isEndless(url: URL): boolean {
   const segments = url.pathname.split('/').filter((segment) => segment !== '')
   if (segments.length > SEGMENTS_MAX) return true
@@ -125,7 +125,7 @@ export interface CrawlScope {
   readonly sites: Set<string>
 }
 
-/** @throws AppError `insert_failed` for a start address outside of the domains, for too many or too long patterns */
+/** @throws AppError `insert_failed` for a start address outside the domains, for too many or too long patterns */
 export function crawlScope(starts: readonly string[], crawl: CrawlRequest): CrawlScope {
   refuseLargePatterns(crawl.patterns)
   const urls = starts.map((start) => new URL(start))
@@ -137,8 +137,8 @@ export function crawlScope(starts: readonly string[], crawl: CrawlRequest): Craw
 }
 
 /**
- * A start address may redirect to another site, as one that has moved does: unless domains are named, that site is then
- * crawled in its place.
+ * A start address may redirect to another site, for example after a move: unless domains are named, that site is then
+ * crawled instead.
  * @throws AppError `crawl_failed`
  */
 export function refuseRedirect(start: string, url: URL, scope: CrawlScope): void {
@@ -180,7 +180,7 @@ export function isInScope(url: URL, { allowedDomains, sites }: CrawlScope): bool
   return allowedDomains.some((domain) => host === domain || host.endsWith(`.${domain}`))
 }
 
-/** A host and its port: `www.` makes no other site. */
+/** A host and its port: `www.` does not make it another site. */
 export function siteOf(url: URL): string {
   return withoutDot(url.hostname).replace(/^www\./, '') + (url.port === '' ? '' : `:${url.port}`)
 }

@@ -33,7 +33,7 @@ export async function* crawledRows(
     readonly urls: readonly string[]
     readonly crawl: CrawlRequest
     readonly leftOut: LeftOutPages
-    /** A start address without a page is left out, and told here. Unset: it ends the crawl. */
+    /** Called for a start address without a page, which is then left out. Unset: it ends the crawl. */
     readonly onLeftOut?: (error: JobError) => void
   },
   deps: CrawlDeps,
@@ -71,7 +71,7 @@ interface Crawl {
   readonly starts: readonly string[]
 }
 
-/** A page with the id of its document. */
+/** A page with its document's id. */
 interface NamedPage extends VisitedPage {
   readonly id: string
 }
@@ -92,7 +92,7 @@ async function* crawledPages(
     for (const visited of await Promise.all(targets.map(visit))) {
       if (visited.kind === 'sitemap') {
         frontier.add(visited.pages, 0)
-        // The sitemap of the client's choice, rather than those of its site.
+        // The sitemap that the client chose, not those of its site.
         startsLeft = Number.POSITIVE_INFINITY
       } else if (visited.kind !== 'not_asked') requested += 1
       if (visited.kind !== 'page') continue
@@ -104,8 +104,8 @@ async function* crawledPages(
     }
     startsLeft -= targets.filter(({ isStart }) => isStart).length
     if (startsLeft > 0 || requested >= pagesMax) continue
-    // The pages that the sites list come after those that their first pages link to. They are not links of a page, so that a
-    // crawl with a depth leaves them out.
+    // The pages listed by the sites come after the links of their first pages. They are not links, so a crawl with a
+    // depth leaves them out.
     startsLeft = Number.POSITIVE_INFINITY
     if (plan.crawl.depth === undefined) {
       frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
@@ -129,7 +129,7 @@ async function listedPages(
   return linksToFollow(listed, plan, deps, signal)
 }
 
-/** null: the page is known already, by another address of it. */
+/** null: the page is known already, under another address. */
 function settled(
   page: VisitedPage,
   frontier: CrawlFrontier,
@@ -138,10 +138,10 @@ function settled(
   const { address, canonical, documents, isStart } = page
   const id = canonical ?? address
   if (!frontier.settle(id)) {
-    // The page itself replaces a variant of it that came first; a variant that comes later is one too many.
+    // The page itself replaces an earlier variant of it; a later variant is dropped.
     return id === address && canonical !== null ? { ...page, id } : null
   }
-  // Who names two addresses gets two documents.
+  // A client that names two addresses gets two documents.
   const isNew = frontier.settleText(textKey(documents))
   if (isNew || isStart) return { ...page, id }
   leftOut.addPage('held the text of another page', id)
@@ -175,7 +175,7 @@ function* pageRows(page: NamedPage, rule: ColumnMapping): Generator<Row> {
   }
 }
 
-/** Several texts may be one address; beyond this multiple of the allowed addresses they are not even read. */
+/** Several texts may be one address; beyond this multiple of the allowed addresses, they are not even read. */
 const SPELLINGS_MAX = 10
 
 function startsOf(
@@ -183,7 +183,7 @@ function startsOf(
   crawlPagesMax: number,
   onFailedStart: VisitPlan['onFailedStart'],
 ): readonly string[] {
-  // By its first place in the list.
+  // By its first position in the list.
   const distinct = new Map<string, number>()
   for (const [index, url] of urls.entries()) {
     if (!distinct.has(url)) distinct.set(url, index)
@@ -212,7 +212,7 @@ function startOf(
   }
 }
 
-/** Who names a number of pages wants that many, however deep they are. */
+/** A client that names a number of pages wants that many, at any depth. */
 function depthMaxOf({ depth, pagesMax }: CrawlRequest): number {
   return depth ?? (pagesMax === undefined ? 0 : INGEST_LIMITS.depthByPagesMax)
 }

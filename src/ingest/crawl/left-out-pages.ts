@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Why one page did not become a document; the pages of a crawl are counted by `reason`. */
+/** Why a page did not become a document; a crawl counts its pages by `reason`. */
 export class PageError extends AppError {
   readonly reason: string
 
@@ -11,7 +11,7 @@ export class PageError extends AppError {
   }
 }
 
-/** Failures that are a page's own, not the crawl's. */
+/** Failures of a single page, not of the crawl. */
 const REASONS: Partial<Record<ErrorCode, string>> = {
   crawl_failed: 'gave no whole answer',
   address_refused: 'had an address that is not allowed',
@@ -32,7 +32,7 @@ const REASONS_MAX = 12
 const NOTES_MAX = 10
 const ADDRESS_CHARS_MAX = 300
 
-/** The pages that a crawl did not store, and why, short enough to be kept. */
+/** The pages that a crawl did not store, with reasons, short enough to keep. */
 export class LeftOutPages {
   readonly #pages = new Map<string, LeftOut>()
   readonly #links = new Map<string, LeftOut>()
@@ -54,7 +54,7 @@ export class LeftOutPages {
     count(this.#links, reason, address)
   }
 
-  /** A whole sentence about what was stored, or about the crawl. */
+  /** A whole sentence about the stored pages, or about the crawl. */
   note(sentence: string): void {
     if (this.#notes.length < NOTES_MAX) this.#notes.push(cut(sentence))
     else this.#moreNotes += 1

@@ -20,9 +20,9 @@ import { pagesOfSitemap } from './sitemaps.ts'
 
 /** A page that was read. */
 export interface VisitedPage extends Target {
-  /** The address that it was found at, after redirects, as its documents are called. */
+  /** Its address after redirects, which becomes its documents' id. */
   readonly address: string
-  /** As the page calls itself; null: not at all. */
+  /** Its canonical address; null: none. */
   readonly canonical: string | null
   readonly documents: readonly ReadDocument[]
   /** The links that the crawl follows. */
@@ -41,8 +41,8 @@ export interface VisitPlan {
 }
 
 /**
- * What came of an address: a page, the pages that a sitemap lists, a page that is missing, unreadable or not allowed, or
- * nothing, because the site's robots.txt keeps us from asking.
+ * The result of a visit: a page, the pages that a sitemap lists, a page that is missing, unreadable or not allowed, or
+ * nothing, because the site's robots.txt forbids the request.
  */
 type Visit =
   | { readonly kind: 'page'; readonly page: VisitedPage }
@@ -69,7 +69,7 @@ export function visitor(
   }
 }
 
-/** A page of less text sends its readers on before they can read it. */
+/** A page with less text redirects its readers before they can read it. */
 const REFRESHING_CHARS_MAX = 300
 
 async function visited(
@@ -157,7 +157,7 @@ async function fetched(
   }
 }
 
-/** Addresses that the crawl may open, each as its page is called. */
+/** Addresses that the crawl may open, by the canonical address of each page. */
 export async function linksToFollow(
   links: readonly string[],
   { scope, crawl }: Pick<VisitPlan, 'scope' | 'crawl'>,
@@ -253,7 +253,7 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
   return { format, charset: charsetOf(parameters) }
 }
 
-/** Formats that no one takes for text; a table is read as the text that it is. */
+/** Formats that are clearly not text; a table is read as plain text. */
 function formatOfPage(
   bytes: Uint8Array,
   url: string,
@@ -270,7 +270,7 @@ function formatOfPage(
   }
 }
 
-/** A ZIP or PDF, under every content type that the server gives. */
+/** A ZIP or PDF file, under any content type of the server. */
 function isMarked(bytes: Uint8Array): boolean {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 5))
   return begin === '%PDF-' || begin.startsWith('PK\u0003\u0004')

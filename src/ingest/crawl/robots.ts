@@ -28,8 +28,8 @@ export class Robots {
   }
 
   /**
-   * Waits for the turn that the site's crawl delay leaves us.
-   * @throws AppError `crawl_failed` where the site refuses this address or its rules cannot be read
+   * Waits for our turn by the site's crawl delay.
+   * @throws AppError `crawl_failed` if the site refuses this address or its rules cannot be read
    */
   async permit(url: URL, signal: AbortSignal): Promise<void> {
     const rules = await this.#rulesOf(url.origin, signal)
@@ -43,7 +43,7 @@ export class Robots {
     await sleep(at - now, signal)
   }
 
-  /** Addresses of lists of the site's pages, as its rules name them. */
+  /** Sitemap addresses that the site's rules name. */
   async sitemaps(origin: string, signal: AbortSignal): Promise<readonly string[]> {
     try {
       return (await this.#rulesOf(origin, signal)).sitemaps
@@ -86,16 +86,16 @@ export function robotsTag(header: string | null): {
 
 const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0, sitemaps: [] }
 
-/** A site without rules allows everything; one whose rules cannot be read nothing (RFC 9309, 2.3.1). */
+/** A site without rules allows everything; one with unreadable rules, nothing (RFC 9309, 2.3.1). */
 async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal): Promise<Rules> {
   const url = `${origin}/robots.txt`
   const { status, bytes } = await pages.fetch(url, {
     signal,
     bytesMax: INGEST_LIMITS.robotsBytesMax,
-    // What comes after that is not read (RFC 9309, 2.5).
+    // The rest is not read (RFC 9309, 2.5).
     isCut: true,
   })
-  // A rate limit says nothing about what is allowed.
+  // A rate limit does not tell what is allowed.
   if (status >= 400 && status < 500 && status !== 429) return ANYTHING
   if (status < 200 || status > 299) {
     const why = `its rules cannot be read: GET ${url} answered ${status}`

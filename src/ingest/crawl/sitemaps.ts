@@ -36,8 +36,8 @@ export async function pagesOfSitemap(
 }
 
 /**
- * The pages in these sitemaps and in those that they name. Only addresses of the same host. A sitemap that is not there or is
- * broken lists nothing.
+ * The pages in these sitemaps and in the sitemaps they name. Only addresses of the same host. A missing or
+ * broken sitemap lists nothing.
  */
 async function pagesListed(
   { origin, queue }: { readonly origin: string; readonly queue: string[] },
@@ -70,7 +70,8 @@ async function sitemapText(
       bytesMax: INGEST_LIMITS.sitemapBytesMax,
       isCut: true,
       beforeRequest: async (next) => {
-        if (next.origin !== origin) throw new AppError('crawl_failed', `${next.href} is elsewhere`)
+        if (next.origin !== origin)
+          throw new AppError('crawl_failed', `${next.href} is on another host`)
         await robots.permit(next, signal)
       },
     })
@@ -134,7 +135,7 @@ const LAST_CHANGE =
 
 export interface ListedAddress {
   readonly url: string
-  /** As the sitemap writes it. */
+  /** As written in the sitemap. */
   readonly lastmod: string | null
 }
 

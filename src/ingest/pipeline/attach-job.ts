@@ -1,4 +1,4 @@
-/** Uploaded files that become documents of a knowledge base, each as one, in the background and after a restart too. */
+/** Uploaded files that become one document each of a knowledge base, in the background and across a restart. */
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
@@ -27,7 +27,7 @@ export interface FileToAttach {
   readonly id: number
   /** Metadata of its document. */
   readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** How it is cut; null: as the knowledge base says. */
+  /** How to cut it; null: as the knowledge base does. */
   readonly preprocessing: Preprocessing | null
 }
 
@@ -41,13 +41,13 @@ export interface AttachRequest {
 /** The files attached by one job. */
 export interface Attachment extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly job: Job
-  /** The places of files that failed, where the job does not name them all: it keeps the first messages. */
+  /** The positions of failed files, if the job does not name them all: it keeps the first messages. */
   readonly failed: ReadonlySet<number>
 }
 
 interface StoredAttach extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly source: 'attach'
-  /** A knowledge base of the same name is not the one that was meant. */
+  /** A later knowledge base of the same name is not the intended one. */
   readonly knowledgeBaseId: number
 }
 
@@ -61,7 +61,7 @@ export function attachJobOf({ kb, files, isBatch }: AttachRequest): JobDraft {
   return { kind: 'insert', projectName, knowledgeBase: name, title, request }
 }
 
-/** Whether a job may be one of these: its request says so for certain. */
+/** Whether a job is one of these: its request tells for certain. */
 export function mayBeAttachJob({ kind, title }: Pick<Job, 'kind' | 'title'>): boolean {
   return kind === 'insert' && title.startsWith(TITLE)
 }
@@ -71,14 +71,14 @@ export function isStoredAttach(request: unknown): request is StoredAttach {
   return isObject && 'source' in request && request.source === 'attach'
 }
 
-/** Where a job's checkpoint holds the places of the files that failed. */
+/** Where a job's checkpoint keeps the positions of failed files. */
 export function failedPlacesOf(checkpoint: unknown): readonly number[] {
   const isObject = typeof checkpoint === 'object' && checkpoint !== null
   const failed: unknown = isObject && 'failed' in checkpoint ? checkpoint.failed : []
   return Array.isArray(failed) ? failed.filter((place) => typeof place === 'number') : []
 }
 
-/** The id of its document, and what clients of OpenAI's API call it. */
+/** The id of its document, and its name in OpenAI's API. */
 export function attachedId(fileId: number): string {
   return `file-${fileId}`
 }
@@ -113,7 +113,7 @@ export async function runAttachJob(
   }
 }
 
-/** What stops no other file. */
+/** Failures that stop no other file. */
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_not_found',
   'file_changed',
@@ -155,10 +155,10 @@ async function attach(
   throw notFound('file', attachedId(id))
 }
 
-/** More belongs into a knowledge base row by row. */
+/** More should be added row by row. */
 const TEXT_CHARS_MAX = 50_000_000
 
-/** One text of all its texts or rows; with one text alone what else is known of it. */
+/** All its texts or rows as one text; a single text keeps its other facts. */
 async function wholeText(
   file: UploadedFile,
   deps: Pick<InsertDeps, 'files'>,

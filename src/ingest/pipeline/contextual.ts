@@ -27,8 +27,8 @@ interface ContextualTarget {
 }
 
 /**
- * The documents with what a chat model writes about each of their chunks, where the knowledge base wants that. A document
- * that is stored with the same chunks keeps what was written. A failure of the model is one of the whole batch.
+ * Adds a chat model's text about each chunk to the documents, if the knowledge base wants that. A document
+ * stored with the same chunks keeps its texts. A failure of the model fails the whole batch.
  * @throws AppError `insert_failed` for more calls than are allowed, `missing_parameter`, those of the model
  */
 export async function withWrittenContexts(
@@ -140,7 +140,7 @@ async function describedDocument(
     const said = await reply(model, { system: instruction(contextual), user: data }, callSignal)
     return [chunk.context ?? '', said].filter((part) => part !== '').join('\n')
   })
-  // What leaves no room for the passage itself is left out.
+  // Text that leaves no room for the passage itself is left out.
   const described = withContexts(one, contexts, analyzer)
   const embedded = described.chunks.map(({ chunk }) => embeddedText(chunk))
   const cut = await cutTexts(embedded, { kb, ...deps }, signal)
@@ -159,7 +159,7 @@ function instruction({ template }: ContextualChunking): string {
   return template === null ? rules : `${rules}\n${template}`
 }
 
-/** @throws AppError `provider_failed` for an answer without text, and as the model fails */
+/** @throws AppError `provider_failed` for an answer without text; the model's own error */
 async function reply(
   model: ChatModel,
   { system, user }: { readonly system: string; readonly user: string },

@@ -25,7 +25,7 @@ export interface EmbedDeps {
 
 /** Documents on their way into the store. */
 export interface PreparedDocuments {
-  /** As it was when they were embedded. */
+  /** As of their embedding. */
   readonly kb: KnowledgeBase
   readonly documents: readonly ChunkedDocument[]
   readonly embedded: readonly EmbeddedDocument[]
@@ -58,7 +58,7 @@ export async function prepareDocuments(
 /**
  * Stores prepared documents in one transaction.
  * @param mark of the job that stores them: written in the same transaction
- * @returns the knowledge base as they were embedded for: another model may have taken over
+ * @returns the knowledge base they were embedded for: another model may have taken over
  */
 export function storePrepared(
   { mark, ...prepared }: PreparedDocuments & { readonly mark?: JobMark | undefined },
@@ -77,9 +77,9 @@ export function storePrepared(
 }
 
 /**
- * Embeds documents and stores them in another way.
+ * Embeds documents and stores them by other means.
  * @param write in one transaction; it is `stale` where a stored vector is gone
- * @returns what the write came to
+ * @returns the result of the write
  */
 export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
   target: DocumentsTarget,
@@ -127,7 +127,7 @@ export class VectorsAhead {
     this.#signal = signal
   }
 
-  /** Resolves when these are being embedded: more may be gathered. */
+  /** Resolves when these are being embedded and the next can be gathered. */
   async add(documents: readonly ChunkedDocument[]): Promise<void> {
     await this.#last
     // A chat model's text about chunks depends on all of them.
@@ -145,7 +145,7 @@ export class VectorsAhead {
     return this.#known
   }
 
-  /** Resolves when nothing is being embedded any more. */
+  /** Resolves when no embedding runs anymore. */
   async settled(): Promise<void> {
     await this.#last
   }
@@ -222,7 +222,7 @@ async function embedUnknown(
   })
 }
 
-/** Others get their turn in between, because there may be hundreds of thousands of chunks. */
+/** Yields in between: there may be hundreds of thousands of chunks. */
 async function visitChunks(
   documents: readonly ChunkedDocument[],
   signal: AbortSignal,
@@ -237,7 +237,7 @@ async function visitChunks(
   }
 }
 
-/** The vectors of texts, some texts at a time. */
+/** The vectors of texts, a few texts at a time. */
 export async function embedTexts(
   texts: ReadonlySet<string>,
   embedder: Embedder,
@@ -286,7 +286,7 @@ function miscounted(vectors: readonly Float32Array[], texts: readonly string[]):
 const NUMBERS_MAX = 2_000_000
 
 /**
- * The same embedder for the batches of one insert: a text that comes again in a later one is not embedded again. It
+ * One embedder for all batches of an insert: a text that appears again later is not embedded again. It
  * remembers the vectors of the last texts by hashes of 128 bits.
  */
 export function rememberingEmbedder(embedder: Embedder): Embedder {

@@ -1,4 +1,4 @@
-/** Files that are sent to be documents of a knowledge base: they are read and stored, and nothing else of them is kept. */
+/** Files sent as documents of a knowledge base: they are read and stored, and nothing else of them is kept. */
 import { basename } from 'node:path'
 import type { Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -25,7 +25,7 @@ export interface InsertFilesDeps extends InsertDeps {
 }
 
 export interface SentDocumentFile extends IncomingFile {
-  /** The id of its document: what the sender calls it, with its folders. */
+  /** The id of its document: the sender's name for it, with folders. */
   readonly name: string
   readonly contentType: string | null
 }
@@ -40,7 +40,7 @@ export interface InsertFilesRequest {
 export interface InsertedFile {
   readonly name: string
   readonly format: FileFormat
-  /** SHA-256 of the bytes that came. */
+  /** SHA-256 of the received bytes. */
   readonly hash: string
   readonly documents: number
   readonly chunks: number
@@ -140,7 +140,7 @@ function archiveRefused({ members }: ReadArchive): AppError {
   return new AppError('file_unreadable', `${held}: unpack it, and send those`)
 }
 
-/** Of the bytes, so that a sender sees which of its files are stored as they are. */
+/** Of the bytes, so that a sender sees which files are stored unchanged. */
 async function fileHash(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) hash.update(piece)
@@ -161,7 +161,7 @@ async function* rowsOfFile({ kb, file, read }: FileToInsert, known: Row): AsyncG
   }
 }
 
-/** Straight from what the reader process wrote: nothing of a table is in the catalog at any moment. */
+/** Straight from the reader process's output: no table ever appears in the catalog. */
 async function* tableRows(
   { kb, file, read }: FileToInsert,
   known: Row,

@@ -31,7 +31,7 @@ interface InsertSource {
 
 /**
  * Inserts every source in a separate transaction, large queries and files in several, and all in several once it is a job.
- * The error of a failed source says how many of its rows and of the others are stored.
+ * The error of a failed source counts its stored rows and those of the others.
  * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
  */
 export async function insert(
@@ -62,7 +62,7 @@ export async function insert(
 /** In storing order. Nothing is read until rows are requested. */
 function insertSourcesOf(
   request: InsertRequest & {
-    /** An address that gives no page, where the rest is to be stored in spite of it. */
+    /** Called for an address without a page, if the rest is to be stored anyway. */
     readonly onLeftOut: (error: JobError) => void
   },
   deps: InsertDeps,
@@ -101,15 +101,15 @@ function keepLeftOutPages(
 /** A PUT, as its job keeps it. The rows are the job's items. */
 interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
   readonly source: 'put'
-  /** A knowledge base of the same name is not the one that was meant. */
+  /** A later knowledge base of the same name is not the intended one. */
   readonly knowledgeBaseId: number
-  /** null: none came with it. */
+  /** null: none was sent. */
   readonly rowCount: number | null
   /** For `files`: a replaced file counts as a new one. */
   readonly fileIds: readonly number[]
 }
 
-/** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
+/** @throws AppError for errors known before anything is read: `unknown_provider`, `file_not_found` */
 export function insertJobOf(
   request: InsertRequest,
   deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
@@ -128,7 +128,7 @@ export async function insertWaitedFor(
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   const { kb } = request
-  // Errors in the files are reported when it is their turn.
+  // Errors in the files are reported when they are read.
   const tables = knownTablesOf(request, deps)
   const total = totalOf(request, tables)
   const outcome = await insertOrJob(
@@ -216,7 +216,7 @@ async function storeSources(
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
   for (const [index, source] of sources.entries()) {
-    // The rows of these come in the same order whenever they are read.
+    // The rows of these have the same order each time they are read.
     const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
     await tracked.store({ index, isInOrder }, (run) => {
       const rows = rowsAfter(source, run.doneRows, work)

@@ -24,13 +24,13 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { noCounts, type StoredCounts } from '../sources/insert-request.ts'
 import type { StoringOptions } from './storing-stages.ts'
 
-/** Where the job of an insert is. */
+/** How far the job of an insert is. */
 interface Checkpoint {
-  /** The chunks that it has stored from a source without an order have this key or a greater one; null: it has none. */
+  /** Chunks it has stored from a source without an order have this key or a greater one; null: none. */
   readonly firstChunkKey: string | null
   /** The current source, in the order of the request. */
   readonly sourceIndex: number
-  /** Rows of it that are stored or left out. */
+  /** Its rows that are stored or left out. */
   readonly rows: number
   /** For all sources before it. */
   readonly before: {
@@ -56,7 +56,7 @@ const BATCH_CHUNKS = 512
 /** With small first batches, even an insert that is killed again and again makes progress. */
 const FIRST_BATCH_CHUNKS = 64
 
-/** A provider that is busy or down may come back: a job has the time. */
+/** A provider that is busy or down may come back: a job can wait. */
 const JOB_PACE = { batchChunks: BATCH_CHUNKS, patienceMs: 600_000 }
 
 interface InsertTarget {
@@ -69,10 +69,10 @@ type Store = Pick<DocumentStore, 'nextChunkKey'>
 
 /**
  * How far an insert is, source by source. Each batch of a job is stored with its mark. An insert that a request waits for
- * writes none, but always knows what it would be: it can become a job between two batches.
+ * writes none, but always has its mark ready: it can become a job between two batches.
  */
 export class JobInsert {
-  /** Grow while it works. */
+  /** Grow during the work. */
   readonly counts: StoredCounts
   readonly #target: InsertTarget
   readonly #store: Store
@@ -83,7 +83,7 @@ export class JobInsert {
   /** For the batch being stored, and the rows stored. */
   #next: Mark
   #onDisk: Mark
-  /** One after the other, so that what is on disk is known at any moment in between. */
+  /** In order, so that the state on disk is always known. */
   readonly #writes = new SerialQueue()
 
   private constructor(
@@ -104,7 +104,7 @@ export class JobInsert {
 
   /** For a new or continued job. */
   static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
-    // A job's checkpoint was written by itself.
+    // The job itself wrote its checkpoint.
     const known = work.checkpoint as Checkpoint | null
     const checkpoint = known ?? atBeginning(leftOutOf(work))
     const { documents: storedDocuments, chunks, skipped: skippedRows = 0 } = work.job.progress
@@ -137,7 +137,7 @@ export class JobInsert {
   }
 
   /**
-   * Stores one source, or what is missing of it.
+   * Stores the rest of one source.
    * @param source `isInOrder`: its rows always come in the same order. Any other is read again from its start, skipping what
    * the job has stored
    */
@@ -210,7 +210,7 @@ export class JobInsert {
     const { rows } = this.#job?.job.progress ?? NO_PROGRESS
     return {
       progress: {
-        // Rows read before still count while a source is read again.
+        // Rows read earlier still count while a source is read again.
         rows: Math.max(stored.readRows, rows, stored.storedDocuments),
         documents: stored.storedDocuments,
         chunks: stored.chunks,
@@ -259,7 +259,7 @@ type LongInsertOutcome<T> =
   | { readonly kind: 'job'; readonly job: Job }
 
 /**
- * A client that leaves ends it, until it is a job. If no more jobs are possible, it is waited for.
+ * A client that leaves ends it, until it is a job. If no more jobs are possible, the client keeps waiting.
  * @throws the errors of `run` while the client waits
  */
 export async function insertOrJob<T>(
@@ -294,7 +294,7 @@ export async function insertOrJob<T>(
   }
 }
 
-/** Failing to become a job, for example on a full disk, is no reason to end it. */
+/** An insert that cannot become a job, for example on a full disk, continues without. */
 async function adopted<T>(adopt: () => Promise<T>): Promise<T | null> {
   try {
     return await adopt()

@@ -19,7 +19,7 @@ import { rowsOfFiles } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 
 export interface PreviewRequest {
-  /** How it is chunked and for which model; nothing is stored in it. */
+  /** How to chunk it and for which model; nothing is stored in it. */
   readonly kb: Pick<
     KnowledgeBase,
     | 'preprocessing'
@@ -38,7 +38,7 @@ export interface PreviewRequest {
       }
     | { readonly kind: 'rows'; readonly rows: readonly Row[] }
     | { readonly kind: 'file'; readonly name: string }
-  /** Chunks that are shown. */
+  /** Chunks to show. */
   readonly limit: number
 }
 
@@ -58,7 +58,7 @@ export interface PreviewedChunk {
 }
 
 /**
- * The chunks that an insert would make, without embedding or storing. Of long sources only the start is read.
+ * The chunks that an insert would make, without embedding or storing. Only the start of a long source is read.
  * @throws AppError `file_not_found`, `insert_failed`, `unknown_provider`
  */
 export async function preview(
@@ -153,7 +153,7 @@ export async function chunkWarnings(
   }
 }
 
-/** Nothing where every chunk is read whole. */
+/** Nothing if every chunk is read whole. */
 function cutWarning(
   { cutCount, chunkCount }: CutCounts,
   { tokensMax }: EmbedderReach,

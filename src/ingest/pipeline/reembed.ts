@@ -15,7 +15,7 @@ export interface ReembeddingOptions {
   readonly store: ReembeddingStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   snapshot(): CatalogSnapshot
-  /** Resolves after that time, or at once when the signal is aborted. */
+  /** Resolves after that time, or when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
@@ -43,7 +43,7 @@ export class Reembedding implements Reembeddings {
     this.#options = options
   }
 
-  /** Goes on with all that is not complete. */
+  /** Continues everything unfinished. */
   start(): void {
     for (const kb of this.#options.snapshot().knowledgeBases) {
       if (kb.nextEmbeddingModel !== null) this.wake(kb)
@@ -71,7 +71,7 @@ export class Reembedding implements Reembeddings {
     return this.#progress.get(id) ?? null
   }
 
-  /** Resolves when nothing is to be done any more: for a provider that never answers, never. */
+  /** Resolves when nothing is left to do: for a provider that never answers, never. */
   async settled(): Promise<void> {
     for (let jobs = [...this.#jobs.values()]; jobs.length > 0; jobs = [...this.#jobs.values()]) {
       await Promise.all(jobs.map(({ ended }) => ended))
@@ -141,7 +141,7 @@ export class Reembedding implements Reembeddings {
     return last.chunkKey
   }
 
-  /** Vectors of chunks that are gone are not more than all. */
+  /** Counts of vectors may include removed chunks. */
   #count({ id }: KnowledgeBaseId, { doneCount, chunkCount }: MissingVectors): void {
     this.#note(id, { doneCount: Math.min(doneCount, chunkCount), chunkCount })
   }

@@ -13,7 +13,7 @@ import {
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedAndWrite } from './embed-documents.ts'
 
-/** New texts of one document's content columns, and values of metadata columns over those that are stored. */
+/** New texts for one document's content columns, and new values for its metadata columns. */
 export interface NewTexts {
   readonly documentId: string
   /** Content column → its text, which is not empty. */
@@ -91,7 +91,7 @@ function* textBatches(changes: readonly NewTexts[]): Generator<readonly Document
   if (batch.length > 0) yield batch
 }
 
-/** A column without chunks would be gone: a list of nothing, where JSON is chunked. */
+/** A column without chunks would disappear, such as an empty list of chunked JSON. */
 export function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
   const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
   if (document.texts.every(({ column }) => known.has(column))) return

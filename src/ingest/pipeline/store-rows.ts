@@ -21,8 +21,8 @@ import {
 } from './storing-stages.ts'
 
 /**
- * Rows → documents → chunks → vectors → stored; of rows with one id the last one.
- * @throws AppError that names the source and says what is stored in spite of the failure
+ * Rows → documents → chunks → vectors → stored; of rows with the same id, the last one.
+ * @throws AppError naming the source, and what is stored in spite of the failure
  */
 export async function storeRows(
   target: RowsToStore,
@@ -52,7 +52,7 @@ function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOption
     const known = made.get(ref)
     if (known !== undefined) return known
     const own = deps.embedders.embedder(ref, patienceMs)
-    // One batch has no text twice.
+    // A batch has no text twice.
     const used = target.isUnbounded ? rememberingEmbedder(own) : own
     made.set(ref, used)
     return used
@@ -95,7 +95,7 @@ async function storeInBatches(
   }
 
   async function take(rows: readonly Outcome<ChunkedDocument>[]): Promise<void> {
-    // The last ones are embedded with all others that are not yet.
+    // The last ones are embedded with all remaining ones.
     if (fresh.length > 0) await ahead?.add(fresh)
     fresh = ahead === null ? [] : rows.filter((row) => 'chunks' in row)
     for (const row of rows) {
@@ -132,7 +132,7 @@ function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions): Bat
   return { chunksMax, firstChunksMax, charsMax: INGEST_LIMITS.batchChars, ...own }
 }
 
-/** The rows of the next transaction: its documents in the order in which their ids came last. */
+/** The rows of the next transaction: its documents, ordered by the last occurrence of their ids. */
 class PendingRows {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
@@ -197,14 +197,14 @@ function charsOf({ chunks }: ChunkedDocument): number {
   return chunks.reduce((sum, { chunk }) => sum + chunk.content.length, 0)
 }
 
-/** A row after each step on its way: an error where it cannot be stored. */
+/** A row after each step: an error if it cannot be stored. */
 type Outcome<T> = T | AppError | { readonly emptyId: string | null }
 
 export const EMPTY = 'Skipped: its content is empty'
 
 /**
- * The rows as documents with their chunks, in their order, some at a time: at most `rowsMax`. A source that breaks off has
- * first given all rows before the failure.
+ * The rows as documents with their chunks, in order, at most `rowsMax` at a time. A source that breaks off has first
+ * returned all rows before the failure.
  */
 async function* chunkedRows(
   { kb, rows, counts }: RowsToStore,
@@ -299,7 +299,7 @@ function tooManyChunks(): AppError {
   return new AppError('insert_failed', `${limit}; insert less, or use "query" for a large table`)
 }
 
-/** Failures that are not the fault of the rows keep their codes. */
+/** Failures that the rows did not cause keep their codes. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...SERVER_FAILURES,
   ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
@@ -307,7 +307,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
 ])
 
-/** The same failure with the name of the source and what is stored in spite of it. A bug stays as it is. */
+/** The same failure with the source's name and what is stored in spite of it. A bug stays as it is. */
 function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
   if (!(error instanceof AppError)) return error
   const code = KEPT_CODES.has(error.code) ? error.code : 'insert_failed'

@@ -19,7 +19,7 @@ import {
 
 export interface RowsToStore {
   readonly kb: KnowledgeBase
-  /** What an error calls them. */
+  /** Its name in errors. */
   readonly source: string
   readonly rows: AsyncIterable<Row> | readonly Row[]
   /** Stored piece by piece, because the number of rows is unknown. */
@@ -28,21 +28,21 @@ export interface RowsToStore {
 }
 
 export interface StoringOptions {
-  /** Leaves documents alone whose ids are stored already. */
+  /** Skips documents whose ids are stored already. */
   readonly skipsStored?: boolean
-  /** Leaves documents alone that were stored so since, by the key of the first chunk of that time. */
+  /** Skips documents stored since then, by the key of the first chunk of that time. */
   readonly leavesStoredSince?: bigint
   /**
-   * Goes on when rows cannot be stored, which are counted in `failedRows`: those that the store or the model refuses by
-   * themselves, and whole batches where the model fails.
+   * Continues when rows cannot be stored, and counts them in `failedRows`: those that the store or the model refuses
+   * themselves, and whole batches if the model fails.
    */
   readonly skipsFailed?: boolean
-  /** Chunks that make a batch of an unbounded source; unset: as `pace` says. */
+  /** Chunks in a batch of an unbounded source; unset: by `pace`. */
   readonly batchChunks?: number
   /** For the first batch; each next one has twice as many until `batchChunks`. */
   readonly firstBatchChunks?: number
   /**
-   * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
+   * How far the job is that stores them: called for each batch, in order, with what is stored afterwards, and written
    * in its transaction.
    */
   readonly markOf?: (stored: StoredCounts) => JobMark | undefined
@@ -54,9 +54,9 @@ export interface StoringOptions {
   readonly onLeftOut?: (error: JobError) => void
   /** Called before each piece. null: at its own pace, while a client may be waiting for an answer. */
   readonly pace?: () => {
-    /** Chunks that make a batch, for every source. */
+    /** Chunks in a batch, for every source. */
     readonly batchChunks: number
-    /** How long a call of the embedding model is tried where it fails. */
+    /** How long a failing call of the embedding model is retried. */
     readonly patienceMs: number
   } | null
 }
@@ -71,7 +71,7 @@ export interface Batch {
   /** Its own rows without content. */
   readonly skipped: LeftOutItems
   readonly leftOut: readonly JobError[]
-  /** Unset: nothing of it is known before. */
+  /** Unset: nothing is known of it yet. */
   readonly ahead?: VectorsAhead | null
 }
 
@@ -80,7 +80,7 @@ interface ReadyBatch extends Batch {
   readonly prepared: PreparedDocuments | AppError | null
 }
 
-/** What becomes of a batch of documents. */
+/** The result of a batch of documents. */
 export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   readonly #target: RowsToStore
   readonly #deps: StoreDeps
@@ -102,7 +102,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const ids = new Set(idsOf(batch.documents))
     const isRepeated = this.#formerIds.values().some((id) => ids.has(id))
     this.#formerIds = ids
-    // The stored state of a document is looked up: its former version must be stored.
+    // A document's stored state is looked up: its former version must be stored first.
     if (isRepeated) await former.catch(() => {})
     const kb = this.#inForce
     const documents = await this.#documentsToStore(kb, batch.documents)
@@ -125,7 +125,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     await (this.#options.alone?.(store) ?? store())
   }
 
-  /** The documents that can be prepared: what is wrong with single ones is found by halves. */
+  /** The documents that can be prepared: faulty ones are found by halving. */
   async #prepareUsable(
     { kb, documents }: DocumentsTarget,
     ahead: VectorsAhead,
@@ -209,7 +209,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
       : changedSince(since, { kb, documents: missing }, this.#deps)
   }
 
-  /** Whether the rest is to be stored in spite of it. */
+  /** Whether the rest is to be stored anyway. */
   mayLeaveOut(error: unknown): error is AppError {
     if (this.#options.skipsFailed !== true || this.#signal.aborted) return false
     if (!(error instanceof AppError)) return false
@@ -259,14 +259,14 @@ function idsOf(documents: readonly ChunkedDocument[]): readonly string[] {
   return documents.map(({ document }) => document.id)
 }
 
-/** Failures after which the next rows may be stored all the same. */
+/** Failures after which the next rows may still be stored. */
 const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'insert_failed',
   'provider_failed',
   'dimension_mismatch',
 ])
 
-/** Without those that are stored since then with the same texts. */
+/** Without those stored since then with the same texts. */
 async function changedSince(
   firstKey: bigint,
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
@@ -313,7 +313,7 @@ interface BatchStages<Batch, Ready> {
 
 /**
  * At most two batches run. They are stored in order, and of several failures the one of the first batch is thrown:
- * as if each had been stored before the next one was looked at.
+ * as if each had been stored before the next one was prepared.
  */
 export class BatchPipeline<Batch, Ready> {
   readonly #stages: BatchStages<Batch, Ready>
@@ -329,7 +329,7 @@ export class BatchPipeline<Batch, Ready> {
     this.#onFailure = onFailure
   }
 
-  /** Resolves when the batch is being prepared: the next one may be gathered. @throws the failure of an earlier batch */
+  /** Resolves when the batch is being prepared and the next may be gathered. @throws the failure of an earlier batch */
   async add(batch: Batch): Promise<void> {
     await this.#entered
     if (this.#failure !== null) throw this.#failure.error
@@ -364,13 +364,13 @@ export class BatchPipeline<Batch, Ready> {
 function ignore(): void {}
 
 /**
- * The items of a source, where the next one is made while the last one is used. On an early end, the source must end soon:
+ * The items of a source: the next is made while the last one is used. On an early end, the source must end soon:
  * the item being made is waited for.
  */
 export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
   const next = () => {
     const result = source.next()
-    // Thrown when its turn comes.
+    // Thrown in its turn.
     result.catch(ignore)
     return result
   }

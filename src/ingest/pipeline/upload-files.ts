@@ -36,14 +36,14 @@ interface SentFile {
 }
 
 export interface UploadRequest {
-  /** The name that the only file gets; null: each has the one that it was sent under. */
+  /** The name for a single file; null: each keeps the name it was sent under. */
   readonly name: string | null
   readonly files: readonly SentFile[]
   /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
-  /** Where the file was fetched. */
+  /** Its address. */
   readonly url?: string
-  /** For what is fetched or unpacked. */
+  /** For fetched or unpacked files. */
   readonly folder: IncomingFolder
   readonly bytesMax: number
 }
@@ -86,7 +86,7 @@ export async function uploadFiles(
   if (outcome.files.length === 0) throw allFailed(outcome.failed)
   return outcome
 
-  /** The members of one ZIP; a failure of one stops no other. */
+  /** The members of one ZIP; a failed one does not stop the others. */
   async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
     outcome.isList = true
     outcome.skipped += archive.skipped
@@ -203,7 +203,7 @@ function uploadsOf(
   })
 }
 
-/** Failures of the server or the request end it; those of one file are only its own. @throws all others */
+/** Failures of the server or the request end it; a file's failures are its own. @throws all others */
 function failureOf(
   { name }: Pick<FileUpload, 'name'>,
   error: unknown,
@@ -242,13 +242,13 @@ interface FileUpload extends IncomingFile {
   readonly name: string
   /** The client's own name for it. */
   readonly originalName: string
-  /** What its document is called where that is not its name. */
+  /** Its document's id, if that is not its name. */
   readonly documentId: string | null
   readonly contentType: string | null
-  /** Where it was fetched. */
+  /** Its address. */
   readonly url: string | null
   readonly options: ReadingOptions
-  /** A file of that name gives way once the new one is stored. */
+  /** A file of that name is replaced once the new one is stored. */
   readonly replaces: boolean
   /** For a ZIP member: its name may have folders. */
   readonly isMember: boolean
@@ -297,7 +297,7 @@ function freeName(
 function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
-  // Beside the file itself, what it is read into and the table.
+  // Beside the file itself: what it is read into, and the table.
   deps.files.checkSpace(2 * sizeBytes)
   return { path, name: originalName, contentType, url, options }
 }
@@ -330,7 +330,7 @@ async function* documentRows(id: string, { format, documents }: ReadFile): Async
   for await (const document of documents) {
     const row = documentRow(id, format, document)
     hasText ||= document.content.trim() !== ''
-    // Until there is text it may be a file of nothing.
+    // Until it has text, it may be an empty file.
     if (!hasText) emptyRows.push(row)
     else {
       yield* emptyRows

@@ -36,7 +36,7 @@ interface DocumentReaderOptions {
   readonly matchMs: number
   readonly chunkingMs: number
   readonly queueMax: number
-  /** The built-in model's counter; missing: work that needs it is done in a thread. */
+  /** The built-in model's counter; missing: work that needs it runs in a thread. */
   readonly wordPieces?: () => TokenCounter
   /** Reads pictures of text; missing: they are not read. */
   readonly ocr?: OcrModel | undefined
@@ -56,7 +56,7 @@ export function documentReaderOptions(
 
 const IN_TEMPORARY_FOLDER = { folder: null, memoryBytes: 1024 ** 3, environment: {} }
 
-/** Threads of each kind of work. A request has one of them at a time, so that it takes several to hold up the others. */
+/** Threads for each kind of work. A request has one at a time, so it takes several to hold up the others. */
 const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
@@ -91,7 +91,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     this.#files = this.#processes.inTurns(this.#turns)
   }
 
-  /** Its work takes turns with that of other requests, however much of it there is. */
+  /** Its work takes turns with that of other requests, regardless of its amount. */
   forRequest(): DocumentReading & Chunker {
     return new DocumentReader(this.#options, this)
   }
@@ -141,7 +141,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return answer.texts
   }
 
-  /** Little text is chunked at once: that takes less time than the way to another thread. */
+  /** Little text is chunked right here: that is faster than sending it to another thread. */
   async chunk(
     texts: readonly ChunkableText[],
     rules: ChunkingRules,
@@ -164,7 +164,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return answer.chunked
   }
 
-  /** null: what these rules need is in the threads only. */
+  /** null: only the threads have what these rules need. */
   #toolsHere({ reach }: ChunkingRules): ChunkingTools | null {
     const { wordPieces } = this.#options
     const analyzers = this.#analyzers
@@ -198,7 +198,7 @@ function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderTh
   }
 }
 
-/** One job's deadline, and what a caller hears when it is missed or the thread breaks. */
+/** One job's deadline, and the error for missing it or for a broken thread. */
 interface JobTerms {
   readonly deadlineMs: number
   readonly code: ErrorCode
@@ -213,7 +213,7 @@ class ReaderPool {
     /** Entry of the threads. */
     readonly workerUrl: string
     readonly threadsMax: number
-    /** Jobs that run and that wait. */
+    /** Running and waiting jobs. */
     readonly queueMax: number
   }) {
     const { workerUrl, threadsMax, queueMax } = given
@@ -272,7 +272,7 @@ class ReaderThread {
       if (answer.kind !== 'failed') return answer
       throw new AppError(answer.code, answer.message)
     } catch (error) {
-      // A thread that answered is idle; any other may be busy for ever.
+      // A thread that answered is idle; any other may be busy forever.
       if (error instanceof AppError && error !== signal.reason) throw error
       await this.stop()
       if (signal.aborted) throw signal.reason

@@ -25,7 +25,7 @@ export type ReaderAnswer =
   | { readonly kind: 'chunked'; readonly chunked: ChunkedTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
-/** The reader thread's work: every failure is an answer. */
+/** The reader thread's work: every failure becomes an answer. */
 export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
   try {
     if (job.kind === 'chunk') {
@@ -42,7 +42,7 @@ export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
   }
 }
 
-/** The memory in an answer that goes over to the main thread instead of being copied. */
+/** The memory of an answer that is transferred to the main thread instead of copied. */
 export function transfersOf(answer: ReaderAnswer): readonly ArrayBuffer[] {
   if (answer.kind !== 'chunked') return []
   const buffers = Object.values(answer.chunked).map((part: unknown) => {

@@ -19,8 +19,8 @@ import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
- * One row as a document, without texts if its content is empty. Its id is null where the row has none: see `contentId`.
- * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
+ * One row as a document, without texts if its content is empty. Its id is null if the row has none: see `contentId`.
+ * @throws AppError `insert_failed` naming a missing content column and the present columns, or an id that is
  * not text
  */
 export function documentOfRow(
@@ -96,7 +96,7 @@ function wholeCharsEnd(text: string, end: number): number {
   return isHalf ? end + 1 : Math.min(end, text.length)
 }
 
-/** A longer run of white space is found out when it is cut: looking through it here would take too long. */
+/** A longer run of white space is found when it is cut: searching it here would take too long. */
 const BLANK_CHARS_MAX = 100_000
 
 function isBlank(text: string): boolean {
@@ -128,7 +128,7 @@ export function rowText(row: Row): string {
   return filled.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
 }
 
-/** Replacing lone surrogates would make one id of several. */
+/** Replacing lone surrogates would make several ids equal. */
 function documentId(value: CellValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
@@ -142,7 +142,7 @@ function documentId(value: CellValue): string | null {
   return id.trim() === '' ? null : id
 }
 
-/** Every other column, or those that the knowledge base names: null where the row lacks one. */
+/** Every other column, or those that the knowledge base names: null if the row lacks one. */
 function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>): Row {
   if (mapping.metadataColumns === null) {
     return Object.fromEntries(Object.entries(row).filter(([name]) => !known.has(name)))
@@ -160,7 +160,7 @@ export interface ColumnMapping {
   readonly contentColumns: readonly string[]
   /** null: every column that is neither the id nor content. */
   readonly metadataColumns: readonly string[] | null
-  /** Looked for in this order. */
+  /** Searched in this order. */
   readonly idColumns: readonly string[]
 }
 
@@ -177,7 +177,7 @@ export function columnMappingOf(kb: MappedColumns): ColumnMapping {
   }
 }
 
-/** The column of that name as it is written among `columns`: exactly so, else without case. */
+/** The column of that name as written among `columns`: exact, else without case. */
 export function findColumn(columns: readonly string[], name: string): string | undefined {
   if (columns.includes(name)) return name
   const key = name.toLowerCase()
@@ -185,8 +185,8 @@ export function findColumn(columns: readonly string[], name: string): string | u
 }
 
 /**
- * The row with every lone surrogate replaced by U+FFFD, which is one code unit too: offsets stay as they are.
- * @throws AppError `insert_failed` where values are nested too deeply or a cell is too long
+ * The row with every lone surrogate replaced by U+FFFD, which is also one code unit: offsets stay the same.
+ * @throws AppError `insert_failed` if values are nested too deeply or a cell is too long
  */
 export function wellFormedRow(row: Row, cellCharsMax: number): Row {
   const entries = Object.entries(row).map(([name, value]) => {
@@ -195,7 +195,7 @@ export function wellFormedRow(row: Row, cellCharsMax: number): Row {
       const limit = `A cell has at most ${cellCharsMax} characters`
       throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
     }
-    // What DuckDB holds is well-formed.
+    // DuckDB's values are well-formed.
     const cell = value instanceof TypedValue ? checkedCell(value) : wellFormed(value, 0)
     return [name.toWellFormed(), cell] as const
   })
@@ -268,7 +268,7 @@ export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowVa
   return { syntax, parts: parts === null ? null : { unit: parts.unit, starts: [...parts.starts] } }
 }
 
-/** null: the row has no such column, or one that means something else. */
+/** null: the row has no such column, or one with another meaning. */
 function layoutIn(row: Row): TextLayout | null {
   const value = shownValue(row[LAYOUT_COLUMN] ?? null)
   if (!isObject(value) || Object.keys(value).some((key) => key !== 'syntax' && key !== 'parts')) {
@@ -281,7 +281,7 @@ function layoutIn(row: Row): TextLayout | null {
   return { title: typeof title === 'string' && title !== '' ? title : null, syntax, parts }
 }
 
-/** undefined: not what we write. */
+/** undefined: not our own format. */
 function partsIn(value: RowValue): TextParts | null | undefined {
   if (value === null) return null
   if (!isObject(value)) return undefined

@@ -24,7 +24,7 @@ import type { InsertDeps } from './insert-request.ts'
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 
 /**
- * The rows of uploaded files, one after the other; all names are looked up before the first row.
+ * The rows of uploaded files, in order; all names are looked up before the first row.
  * @throws AppError `file_not_found`
  */
 export async function* rowsOfFiles(
@@ -54,7 +54,7 @@ interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
   readonly known: Row | null
 }
 
-/** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
+/** A table with one of the content columns is used unchanged; of any other, each row becomes a text. */
 export async function* rowsOfTable(
   { name: tableName, columns, known }: RowsTable,
   rule: ColumnMapping,
@@ -73,7 +73,7 @@ const LINKS_COLUMN = 'links'
 
 function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row {
   const { id, content, links = null, ...known } = row
-  // The addresses that it links to are metadata for who asks for them: there may be thousands.
+  // Its links are metadata only on request: there may be thousands.
   const asksForLinks = findColumn(rule.metadataColumns ?? [], LINKS_COLUMN) !== undefined
   const columns = asksForLinks ? { ...known, [LINKS_COLUMN]: links } : known
   return documentRow(
@@ -89,7 +89,7 @@ function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   return documentRow({ id: named || ownId, content, columns: row }, rule)
 }
 
-/** Failures that are not the fault of a SELECT, or of rows. */
+/** Failures that neither a SELECT nor rows caused. */
 export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'cancelled',
@@ -132,7 +132,7 @@ async function* rowsOfStream({ columns, ...rows }: RowStream): AsyncGenerator<Ro
   }
 }
 
-/** Of columns with one name the first, as in a join of two tables with an `id`. */
+/** Of columns with the same name, the first, as in a join of two tables with an `id`. */
 function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): Row {
   const byName = new Map<string, CellValue>()
   for (const [index, { name }] of columns.entries()) {
@@ -163,7 +163,7 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
   }
 }
 
-/** About what a row takes: names are shared, every value has a place. */
+/** Roughly a row's size: names are shared, every value has a slot. */
 function rowChars(row: Row): number {
   const chars = Object.values(row).map((cell) => {
     const value = shownValue(cell)

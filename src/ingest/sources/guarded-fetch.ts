@@ -25,20 +25,20 @@ export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFe
 }
 
 export interface FetchedPage {
-  /** Where the page was in the end, after redirects. */
+  /** The page's final address, after redirects. */
   readonly url: string
   readonly status: number
   readonly contentType: string | null
   /** `X-Robots-Tag`: the same as `<meta name="robots">`, for every content type. */
   readonly robotsTag?: string | null
   readonly bytes: Uint8Array
-  /** How long the server asks us to wait before we ask again. */
+  /** How long the server asks us to wait before the next request. */
   readonly retryAfterMs?: number | undefined
   /** `ETag` and `Last-Modified`. */
   readonly validators?: Validators
 }
 
-/** By which a server says that an answer is the one that it gave before. */
+/** A server uses them to say that its answer is unchanged. */
 export interface Validators {
   readonly etag: string | null
   readonly lastModified: string | null
@@ -47,9 +47,9 @@ export interface Validators {
 interface FetchOptions {
   readonly signal: AbortSignal
   readonly bytesMax: number
-  /** What comes after `bytesMax` is left; else that many are an error. */
+  /** The rest after `bytesMax` is dropped; otherwise too many bytes are an error. */
   readonly isCut?: boolean
-  /** Asked before each request, redirects included; what it throws ends the fetch. */
+  /** Called before each request, redirects included; an error it throws ends the fetch. */
   beforeRequest?(url: URL): Promise<void>
   /** Sent only to the host of the address, not to redirect targets. */
   readonly headers?: Readonly<Record<string, string>>
@@ -57,7 +57,7 @@ interface FetchOptions {
   readonly known?: Validators
 }
 
-/** Fetches web pages; which addresses are allowed is up to the implementation. */
+/** Fetches web pages; the implementation decides which addresses are allowed. */
 export interface PageFetcher {
   /** @throws AppError `address_refused`, `crawl_failed` (no answer, too large, too slow) */
   fetch(url: string, options: FetchOptions): Promise<FetchedPage>
@@ -75,7 +75,7 @@ export interface DownloadedFile {
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** Files of the web, of any size; what holds for pages holds for them. */
+/** Files of the web, of any size; the same rules apply as for pages. */
 export interface FileFetcher {
   /** @throws AppError `address_refused`, `crawl_failed` (no answer, another status than 200, too slow); what `use` throws */
   download<T>(
@@ -160,7 +160,7 @@ async function followed<T>(
   throw new AppError('crawl_failed', `GET ${start} failed: ${limit}`)
 }
 
-/** Asks again, once or twice, where the server says that it will answer soon. */
+/** Asks again, once or twice, if the server says it will answer soon. */
 async function patientAnswer(
   asked: Asked,
   each: FetchOptions,
@@ -273,7 +273,7 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * An address as it is fetched: http or https, without credentials, without fragment.
+ * An address as it is fetched: http or https, without credentials or fragment.
  * @throws AppError `address_refused`
  */
 export function crawlableUrl(text: string, base?: string): URL {

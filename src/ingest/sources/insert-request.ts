@@ -15,7 +15,7 @@ import type { PageFetcher } from './guarded-fetch.ts'
 
 export interface CrawlRequest {
   /**
-   * Pages over all start addresses. Missing: those only, or as many as the settings allow where `depth` is more than 0.
+   * Pages over all start addresses. Missing: those only, or as many as the settings allow if `depth` is more than 0.
    */
   readonly pagesMax?: number
   /** Links to follow from a start address. Missing: unlimited if `pagesMax` is set, else none. */
@@ -43,7 +43,7 @@ export interface InsertRequest {
   readonly query?: string
   /** The rights of the inserting principal, for the query; unset or null: all. */
   readonly rights?: Rights | null
-  /** What becomes of a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
+  /** What happens to a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
   readonly onBadDocument?: OnBadDocument
 }
 
@@ -70,21 +70,21 @@ export interface InsertDeps {
 
 /** The result of an insert that a request waits for. */
 export interface InsertOutcome {
-  /** It takes too long to wait for; null: everything is stored. */
+  /** Set if it takes too long to wait for; null: everything is stored. */
   readonly job: Job | null
   /** Rows without content; null: the job counts them. */
   readonly skippedRows: number | null
 }
 
 export interface InsertReport {
-  /** Counted source by source: one that two sources hold counts twice. */
+  /** Counted source by source: a document in two sources counts twice. */
   readonly storedDocuments: number
   /** Rows without content. */
   readonly skippedRows: number
   readonly chunks: number
 }
 
-/** Grows while a request runs; a failure finds here what is stored already. */
+/** Grows while a request runs; after a failure it shows what is stored. */
 export interface StoredCounts {
   storedDocuments: number
   skippedRows: number
@@ -98,7 +98,7 @@ export function noCounts(): StoredCounts {
   return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
 }
 
-/** An insert while it works, and afterwards. */
+/** An insert, while it runs and afterwards. */
 interface NotedInsert {
   /** Grow meanwhile. */
   readonly counts: StoredCounts
@@ -117,7 +117,7 @@ interface Entry {
 /** Knowledge bases whose last insert is remembered. */
 const ENTRIES_MAX = 10_000
 
-/** The last insert into each knowledge base. Noting one costs a microsecond. */
+/** The last insert into each knowledge base. Recording one costs a microsecond. */
 export class InsertLog {
   readonly #now: () => number
   readonly #entries = new LruMap<number, Entry>({ sizeMax: ENTRIES_MAX })
@@ -129,13 +129,13 @@ export class InsertLog {
     this.#now = now
   }
 
-  /** Grows with every change: while one is at work, with every look. */
+  /** Grows with every change, and during an insert with every read. */
   get version(): number {
     if (this.#runningCount > 0) this.#version += 1
     return this.#version
   }
 
-  /** Notes an insert while it works. */
+  /** Records a running insert. */
   async during<T>(
     kb: Pick<KnowledgeBase, 'id'>,
     noted: NotedInsert,
@@ -176,7 +176,7 @@ export class InsertLog {
   }
 }
 
-/** While it works, and after a failure, not all rows that were read are stored. */
+/** During the work, and after a failure, not all rows that were read are stored. */
 function processedRowsOf({ noted: { counts }, finishedMs, error }: Entry): number {
   if (finishedMs === null || error !== null) return counts.storedDocuments
   return counts.readRows - counts.skippedRows - (counts.failedRows ?? 0)

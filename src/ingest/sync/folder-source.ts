@@ -33,12 +33,12 @@ const READS_AT_ONCE = 2
 /** Larger ones are copied to disk while they are read. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024
 const READ_BYTES = 256 * 1024
-/** A file that is written to while it is read. */
+/** A file that changes while it is read. */
 const ATTEMPTS = 3
 /** A file changed this recently may change again within the same timestamp. */
 const UNSETTLED_MS = 2_000
 
-/** Files whose stamps are as they were are not opened. */
+/** Files with unchanged stamps are not opened. */
 export async function readFolder(
   task: SyncTask,
   deps: FolderDeps,
@@ -146,7 +146,7 @@ class FolderReader {
     }
   }
 
-  /** False: it was replaced. A folder on the way may have become a link since it was listed: then it is refused. */
+  /** False: it was replaced. A folder on the path may have become a link since it was listed: then it is refused. */
   async #isStillThere(path: string, handle: FileHandle): Promise<boolean> {
     const way = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
     const found = await realpath(way).catch((error: unknown) => {
@@ -222,7 +222,7 @@ interface OpenFile {
   readonly facts: ReturnType<typeof fileFacts>
 }
 
-/** No more than it had when it was opened. */
+/** No more than its size when it was opened. */
 async function* filePieces({ handle, facts }: OpenFile, signal: AbortSignal) {
   for (let position = 0; position < facts.sizeBytes; ) {
     signal.throwIfAborted()

@@ -39,7 +39,7 @@ const FOLDER_DEPTH_MAX = 100
 const STATS_AT_ONCE = 64
 const ITEM_CHARS_MAX = 4_000
 
-/** Every file of a folder that the rules want, in the order of their paths. Links are followed within the root only. */
+/** Every file of a folder that the rules want, in path order. Links are followed within the root only. */
 export async function listFolder(
   folder: OpenFolder,
   rules: FolderRules,
@@ -131,7 +131,7 @@ class Walk {
     return folders
   }
 
-  /** A link to a file, or to a folder that was not read yet; targets outside of the root are ignored. */
+  /** A link to a file, or to a folder not read yet; targets outside the root are ignored. */
   async follow({ way, depth }: Way): Promise<readonly Way[]> {
     try {
       const path = await realpath(pathIn(this.#folder, way))
@@ -152,7 +152,7 @@ class Walk {
   async #take(way: string, path: string): Promise<void> {
     try {
       const found = await stat(path, { bigint: true })
-      // Pipes and devices hold nothing that ends.
+      // Pipes and devices may never end.
       if (!found.isFile()) return
       if (way.length > ITEM_CHARS_MAX) return this.#refuse(way, 'has a path that is too long')
       if (this.files.length >= FILES_MAX) throw tooMany()
@@ -177,7 +177,7 @@ class Walk {
   }
 }
 
-/** By size, times and number a file is known to be the one that it was. */
+/** Size, times and number show that a file is unchanged. */
 export function fileFacts(found: BigIntStats) {
   const { size, mtimeNs, ctimeNs, ino } = found
   const changedNs = mtimeNs > ctimeNs ? mtimeNs : ctimeNs
@@ -223,7 +223,7 @@ function tooMany(): AppError {
   return new AppError('folder_unreadable', `The folder has more than ${FILES_MAX} files; ${how}`)
 }
 
-/** A folder that may be read, both as the system knows them: their paths contain no links. */
+/** A folder that may be read, both paths resolved: they contain no links. */
 export interface OpenFolder {
   readonly path: string
   /** The configured folder that contains it. */

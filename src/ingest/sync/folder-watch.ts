@@ -7,7 +7,7 @@ export interface FolderWatchOptions {
   readonly path: string
   readonly roots: readonly string[]
   readonly rules: FolderRules
-  /** Something has changed; never again before `quietMs` without a change, or `patienceMs` since the first. */
+  /** Something has changed; not called again before `quietMs` without a change, or `patienceMs` since the first. */
   readonly onChange: () => void
   readonly quietMs: number
   readonly patienceMs: number
@@ -15,9 +15,9 @@ export interface FolderWatchOptions {
   readonly pollMs: number
 }
 
-/** A system may lose events: all files are looked at so often in any case. */
+/** A system may lose events: all files are checked this often in any case. */
 const SAFETY_MS = 300_000
-/** Looking takes at most this share of the time. */
+/** Checks take at most this share of the time. */
 const POLLING_SHARE = 20
 
 const WATCH_FAILURES: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export class FolderWatch {
     this.#options = options
   }
 
-  /** Watches from now on; what is there counts as a change. */
+  /** Watches from now on; existing files count as a change. */
   start(): void {
     this.#changed()
     void this.#begin()
@@ -115,7 +115,7 @@ export class FolderWatch {
     if (digest !== this.#digest && (this.#digest !== null || this.#watcher === null))
       this.#changed()
     this.#digest = digest
-    // A folder that was away is watched again.
+    // A folder that was missing is watched again.
     if (this.#watcher === null && digest !== 'away') await this.#begin()
     else this.#pollLater(performance.now() - startedAt)
   }

@@ -24,12 +24,12 @@ export interface ItemReading {
   readonly reader: DocumentReading
   readonly tables: TableRows
   readonly mapping: ColumnMapping
-  /** Told of what is in the item and could not be read. */
+  /** Called with what is unreadable in the item. */
   readonly leaveOut: (item: string, message: string) => void
 }
 
 /**
- * The rows of what was read: of a document one, of a mailbox one for each message (`path:message`), of a table one for each
+ * The rows of an item: of a document one, of a mailbox one for each message (`path:message`), of a table one for each
  * of its rows (`path:id`), of a ZIP those of its files (`path/member`).
  */
 export async function* rowsOfItem(
@@ -62,7 +62,7 @@ async function* rowsOfMember(
   const source = { path, name, contentType: null, url: null, options: {} }
   const rows: Row[] = []
   try {
-    // One file of an archive is small enough to be held, other than all of them.
+    // One file of an archive is small enough to hold in memory; all of them are not.
     await reading.reader.readFile(
       source,
       async (read) => {

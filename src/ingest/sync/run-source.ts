@@ -13,19 +13,19 @@ export type SourceDeps = SyncDeps & FolderDeps & WebDeps
 export interface SourceRunRequest {
   readonly source: SyncSource
   readonly run: SyncRun
-  /** Nothing that is remembered saves any reading. */
+  /** Ignores what is remembered and reads everything. */
   readonly isFull: boolean
   readonly report: (progress: SyncProgressReport) => Promise<void>
 }
 
-/** With its counts, over or cut off. */
+/** With its counts, completed or interrupted. */
 export interface EndedRun {
   readonly run: SyncRun
   /** Its failure; null: none. */
   readonly error: unknown
 }
 
-/** Brings the documents of one source into step. */
+/** Syncs the documents of one source. */
 export async function runSource(
   { source, run, isFull, report }: SourceRunRequest,
   deps: SourceDeps,

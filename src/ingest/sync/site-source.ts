@@ -22,8 +22,8 @@ import type { SyncReach, SyncTask } from './sync-sink.ts'
 import { AddressReader, missPage, type WebDeps } from './web-source.ts'
 
 /**
- * The pages of a site, found by its links and sitemaps as in an insert. A page that is not found any more has vanished, unless
- * something did not answer or a limit ended the crawl: then only what answers 404 or 410 has.
+ * The pages of a site, found by its links and sitemaps as in an insert. A page no longer found has vanished, unless
+ * a page did not answer or a limit ended the crawl: then only those that answer 404 or 410 have.
  */
 export async function readSite(
   task: SyncTask,
@@ -85,7 +85,7 @@ function hashOf(row: Row): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
 }
 
-/** Sees what answers: a crawl says only what it found. */
+/** Watches the answers: a crawl reports only what it found. */
 class WatchedPages implements PageFetcher {
   /** False: a request failed, so its links are unknown. */
   isWhole = true
@@ -209,7 +209,7 @@ async function sitemapText(
   if (page.status !== 200) {
     throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
   }
-  // A sitemap that is cut off is none: what it does not list would have vanished.
+  // An incomplete sitemap is an error: pages it does not list would count as vanished.
   const damaged = (cause?: unknown) => {
     throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
   }

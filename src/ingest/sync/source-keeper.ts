@@ -44,7 +44,7 @@ export interface KeeperOptions {
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
-/** A timer that is set for longer fires at once. */
+/** A timer with a longer delay fires at once. */
 const TIMER_MS_MAX = HOUR_MS
 /** After a run that could not start. */
 const AGAIN_MS = 10_000
@@ -67,10 +67,10 @@ export class SourceKeeper implements SourceKeeping {
   readonly #jobIds = new Map<number, number>()
   /** Running starts. */
   readonly #starting = new Map<number, Promise<Job>>()
-  /** Changed while a run of them went on. */
+  /** Sources that changed during a run. */
   readonly #again = new Set<number>()
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
-  /** The last scheduled start of each. */
+  /** The last scheduled start of each source. */
   readonly #begunMs = new Map<number, number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -152,7 +152,7 @@ export class SourceKeeper implements SourceKeeping {
     try {
       if (!isOver(this.#options.jobs.get(jobId))) return jobId
     } catch {
-      // Forgotten since.
+      // Forgotten meanwhile.
     }
     this.#jobIds.delete(id)
     return null
@@ -176,7 +176,7 @@ export class SourceKeeper implements SourceKeeping {
     const kb = knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
     if (kb === undefined) throw notFound('source', source.name)
     const { projectName, name: knowledgeBase } = kb
-    const title = `Bring ${kb.name} into step with ${source.name}`
+    const title = `Sync ${kb.name} from ${source.name}`
     const draft = { kind: 'sync', projectName, knowledgeBase, title, request } as const
     const job = await this.#options.jobs.start(draft)
     this.#jobIds.set(source.id, job.id)
@@ -247,7 +247,7 @@ export class SourceKeeper implements SourceKeeping {
     if (error !== null) throw error
   }
 
-  /** Sets the timer for the next source that is due, and watches the folders that are to be watched. */
+  /** Sets the timer for the next due source, and watches the folders. */
   #arrange(): void {
     if (!this.#isOpen) return
     const sources = this.#store.sources()
@@ -295,7 +295,7 @@ export class SourceKeeper implements SourceKeeping {
     }
   }
 
-  /** null: it has no schedule, or none that comes again. */
+  /** null: it has no schedule, or none with a next time. */
   #dueMs(source: SyncSource): number | null {
     if (source.schedule === null) return null
     const last = this.#store.lastRun(source)

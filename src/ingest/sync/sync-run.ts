@@ -43,14 +43,14 @@ export interface SyncProgressReport {
 /** Items that are stored in one transaction, and their characters. */
 const BATCH_ITEMS = 500
 const BATCH_CHARS = 2_000_000
-/** Rows of an item that is stored by itself, between two looks at what is remembered. */
+/** Rows of an item that is stored alone, between two checks of what is remembered. */
 const STREAM_ROWS = 1_000
 const REMOVED_AT_ONCE = 500
-/** Items that are only known by another stamp. */
+/** Items whose only change is the stamp. */
 const STAMPS_AT_ONCE = 1_000
 const ERRORS_MAX = 100
 
-/** Failures that are of one item; every other ends the run. */
+/** Failures of a single item; every other ends the run. */
 const OF_ITEM: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['insert_failed', 'dimension_mismatch'])
 
 /**
@@ -67,7 +67,7 @@ export class SyncWork implements SyncSink {
   readonly #seen = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #errors: JobError[] = []
-  /** Documents of items that there are: two may have one, as two addresses that lead to one page. */
+  /** Documents of present items: two items may share one, such as two addresses of the same page. */
   readonly #held = new Set<string>()
   /** Content → the documents that hold it. */
   #byHash: Map<string, readonly string[]> | null = null
@@ -109,7 +109,7 @@ export class SyncWork implements SyncSink {
     if (this.#seen.has(known.item)) return
     this.#seen.add(known.item)
     for (const id of known.documentIds) this.#held.add(id)
-    // Stored by the run itself before it was interrupted.
+    // Stored by this run before it was interrupted.
     const isOwn = known.runId === this.#run.id
     this.#counts[isOwn ? known.outcome : 'unchanged'] += 1
     const isSame = known.failure === null && (stamp === undefined || stamp === known.stamp)
@@ -133,7 +133,7 @@ export class SyncWork implements SyncSink {
     this.#stamps.push({ ...none, ...known, stamp, failure: message })
   }
 
-  /** Readers pass it on alone. */
+  /** Readers only pass it on. */
   readonly leaveOut = (item: string, message: string): void => {
     if (this.#errors.length >= ERRORS_MAX) return
     this.#errors.push({ item: item.slice(0, 1000), message: message.slice(0, 1000) })
@@ -165,7 +165,7 @@ export class SyncWork implements SyncSink {
     }
   }
 
-  /** Held until there is a batch of them; an item that is one by itself is stored while it is read. */
+  /** Held until the batch is full; an item of its own batch is stored while it is read. */
   async #take(content: ItemContent & { readonly known: SyncItem | null }): Promise<void> {
     const { rows: source, item, hash, stamp, known } = content
     const kb = this.#knowledgeBase()
@@ -186,7 +186,7 @@ export class SyncWork implements SyncSink {
     this.#pendingChars += chars
   }
 
-  /** The remaining items to store, and the removed ones. */
+  /** Stores the remaining items, and deletes removed ones. */
   async finish(reach: SyncReach): Promise<void> {
     await this.#inTurn(() => this.#flush())
     const vanished = [...this.#known.values()].filter(({ item }) => {
@@ -277,7 +277,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** An item of many rows, which are never all in memory. */
+  /** An item of many rows, never all in memory. */
   async #stream(
     { rows, known, item, hash, stamp }: WholeItem,
     rest: AsyncGenerator<Row, void, void>,
@@ -314,7 +314,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** Remembered before it is stored: which documents an item may have. */
+  /** Remembered before storing: which documents an item may have. */
   #intent(
     item: string,
     known: SyncItem | null,
@@ -351,7 +351,7 @@ export class SyncWork implements SyncSink {
     this.#chunks += counts.chunks
   }
 
-  /** Documents of other items with the same content: their vectors serve again. */
+  /** Documents of other items with the same content, whose vectors can be reused. */
   #sameTexts(items: readonly WholeItem[]): readonly string[] {
     if (this.#byHash === null) {
       const known = [...this.#known.values()].filter(({ hash }) => hash !== null)

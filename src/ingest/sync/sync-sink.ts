@@ -10,20 +10,20 @@ import {
   documentOfRow,
 } from '../sources/document-of-row.ts'
 
-/** The readers' reports about the files, pages or rows of a source. */
+/** What readers report about the files, pages or rows of a source. */
 
 export interface SyncSink {
-  /** Its state is as remembered. @param stamp a new stamp for recognizing it the next time */
+  /** It is unchanged. @param stamp a new stamp for recognizing it the next time */
   unchanged(known: SyncItem, stamp?: string | null): void
-  /** It holds these rows now; they are read to their end before this resolves. */
+  /** It now has these rows, which are read to the end before this resolves. */
   content(content: ItemContent): Promise<void>
   /** Its current content is unavailable: the stored one stays. */
   failed(failure: ItemFailure): void
-  /** Something in an item, whose other parts are stored. */
+  /** A part of an item failed; its other parts are stored. */
   leaveOut(item: string, message: string): void
-  /** Known to be gone. */
+  /** It was removed at the source. */
   gone(item: string): void
-  /** Read, or asked for. */
+  /** Bytes read, or pages requested. */
   count(what: { readonly bytes?: number; readonly pages?: number }): void
 }
 
@@ -43,11 +43,11 @@ export interface ItemFailure {
 
 /** How much of its source a reader has seen. */
 export interface SyncReach {
-  /** Items that there are, whether they could be read or not. */
+  /** Items that exist, readable or not. */
   readonly found: number
   /** False for an item that could not be checked: it has not vanished. */
   mayHaveVanished(item: string): boolean
-  /** From where on rows are read the next time. */
+  /** Where the next run starts to read rows. */
   readonly cursor?: CellValue
 }
 
@@ -80,7 +80,7 @@ export interface IdentifiedRow {
 }
 
 /**
- * The row with its document's id; null without content, and so without a document.
+ * The row with its document's id; null without content, and therefore without a document.
  * @throws AppError `insert_failed` if a content column is missing
  */
 export async function identified(
@@ -113,7 +113,7 @@ function charsOf({ texts }: Pick<Document, 'texts'>): number {
   return texts.reduce((sum, { text }) => sum + text.length, 0)
 }
 
-/** So that a file that was moved, or copied, keeps its vectors: its text is stored under another id. */
+/** So that a moved or copied file keeps its vectors: its text is stored under another id. */
 export function withTextsOf<Store extends DocumentStore>(
   store: Store,
   others: readonly string[],

@@ -25,7 +25,7 @@ export interface WebDeps {
   reader(): DocumentReading
 }
 
-/** One file or page by its address. It must answer. */
+/** One file or page at an address. It must answer. */
 export async function readAddress(
   task: SyncTask,
   deps: WebDeps,
@@ -38,7 +38,7 @@ export async function readAddress(
   return { found: 1, mayHaveVanished: (item) => item !== url }
 }
 
-/** Pages and files by their addresses; what they are called is the address that they are found at. */
+/** Pages and files by address, named by their final address. */
 export class AddressReader {
   readonly #task: SyncTask
   readonly #robots: Robots
@@ -119,7 +119,7 @@ export class AddressReader {
   }
 }
 
-/** A page that is called by what its server says it is. */
+/** Reads the page by its server's content type. */
 function optionsOf({ contentType }: DownloadedFile) {
   const [type = ''] = (contentType ?? '').split(';')
   const isPage = /^(?:text\/html|application\/xhtml\+xml)$/i.test(type.trim())
@@ -141,10 +141,10 @@ function headersIn(headers: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
-/** null: nothing is known. */
+/** null: unknown. */
 function stampOf(stamp: string | null | undefined):
   | (Validators & {
-      /** As a sitemap says it. */
+      /** From a sitemap. */
       readonly lastmod: string | null
     })
   | null {
@@ -162,7 +162,7 @@ function stampOf(stamp: string | null | undefined):
   }
 }
 
-/** Answers that say that a page is not there any more. */
+/** Statuses of a page that no longer exists. */
 const GONE = /answered (?:404|410)$/
 
 /** Handles one failed page of many: true if it may still exist. */

@@ -129,7 +129,7 @@ export class BuiltinEmbedder implements Embedder {
 
 /** Most waiting jobs; another is refused. */
 const JOBS_MAX = 1000
-/** How long a stop waits for the text under way. */
+/** How long a stop waits for the text being embedded. */
 const STOP_MS = 2000
 
 /** The main thread's side of one embedding thread, from its start to its end. */

@@ -2,7 +2,7 @@ import type { ScheduleTimes } from '../../core/domain/ports/job-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 
-/** When schedules run: counted from their start, so that no run moves the next one. All times are UTC. */
+/** Schedule periods, counted from their start, so that no run moves the next one. All times are UTC. */
 export function scheduleTimes(secondsMin: number): ScheduleTimes {
   return {
     check(every) {
@@ -18,7 +18,7 @@ export function scheduleTimes(secondsMin: number): ScheduleTimes {
   }
 }
 
-/** Points in time of the API's format, or as people write them; UTC. */
+/** Points in time in the API's format, or as people write them; UTC. */
 export function millisOf(text: string): number {
   const zoned = /(?:z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text}Z`
   const millis = Date.parse(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text : zoned.replace(' ', 'T'))

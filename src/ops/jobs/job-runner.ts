@@ -17,24 +17,23 @@ import { JobWatchers } from './job-watchers.ts'
 
 export interface JobRunnerOptions {
   readonly store: JobStore
-  /** Jobs at work at the same time. */
+  /** Jobs that run at the same time. */
   readonly runningMax: number
-  /** Jobs that wait for their turn. */
+  /** Waiting jobs. */
   readonly waitingMax: number
-  /** Jobs that are over and still known, the newest. */
+  /** Finished jobs that are remembered, the newest ones. */
   readonly keptMax: number
   readonly log: (entry: JobLogEntry) => void
   /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** How long cancelling a job waits for its end; unset: ten seconds. */
+  /** How long cancelling a job waits for it to end; unset: ten seconds. */
   readonly endMs?: number
 }
 
 const KEPT_DAYS = 30
 
-/** How long cancelling a job waits for its end. */
 const END_MS = 10_000
 
 const OVERDUE = 'It was told to end and has not ended yet'
@@ -61,14 +60,14 @@ export class JobRunner implements Jobs {
   readonly #handlers = new Map<JobKind, JobHandler>()
   readonly #waiting: number[] = []
   readonly #running = new Map<number, Running>()
-  /** Jobs that are being stored and then wait. */
+  /** Jobs that are being stored before they wait. */
   #comingCount = 0
   readonly #paces = new Map<number, JobPace>()
   readonly #watchers: JobWatchers
   readonly #runs: JobRuns
   /** Work that is becoming a job. */
   readonly #adoptions = new Set<Promise<unknown>>()
-  /** The last request to change a job: those of one job come one after the other. */
+  /** The last request to change a job: requests for one job run in order. */
   readonly #turns = new Map<number, SerialQueue>()
   #state: 'waiting' | 'open' | 'stopping' | 'closed' = 'waiting'
 
@@ -82,7 +81,7 @@ export class JobRunner implements Jobs {
     options.store.onChange((job) => this.#changed(job))
   }
 
-  /** From now on this one does the work of such jobs, alone. */
+  /** From now on, only this handler does the work of such jobs. */
   handle(kind: JobKind, handler: JobHandler): void {
     this.#handlers.set(kind, handler)
   }
@@ -103,14 +102,14 @@ export class JobRunner implements Jobs {
     const { id } = await this.#options.store.add(draft).finally(() => {
       this.#comingCount -= 1
     })
-    // The first one may come before the start is complete.
+    // The job may come before the start is complete.
     if (this.#state === 'waiting') this.open()
     else this.#enqueue(id)
     return this.get(id)
   }
 
   async adopt(draft: JobDraft, ongoing: OngoingWork): Promise<AdoptedJob | null> {
-    // The first one may come before the start is complete.
+    // The job may come before the start is complete.
     if (this.#state === 'waiting') this.open()
     if (this.#state !== 'open') return null
     const besideCount = [...this.#running.values()].filter(({ isBeside }) => isBeside).length
@@ -157,7 +156,7 @@ export class JobRunner implements Jobs {
           running.isOverdue = true
           return this.get(id)
         }
-        // It was faster.
+        // The job ended first.
         const job = this.#stored(id)
         if (job.state !== 'cancelled') throw wrongState(job, 'only one that is not over')
       }
@@ -232,7 +231,7 @@ export class JobRunner implements Jobs {
     })
   }
 
-  /** One after the other, so that two requests never do half of each. */
+  /** In order, so that two requests never do half of each. */
   async #inTurn<T>(id: number, work: () => Promise<T>): Promise<T> {
     const queue = this.#turns.get(id) ?? new SerialQueue()
     this.#turns.set(id, queue)
@@ -268,7 +267,7 @@ export class JobRunner implements Jobs {
     throw new AppError('too_busy', `${limit}: try again when some are over`)
   }
 
-  /** Slots in which a job could start at once. */
+  /** Slots in which a job could start now. */
   #freePlaces(): number {
     const taken = [...this.#running.values()].filter(({ isBeside }) => !isBeside).length
     return Math.max(0, this.#options.runningMax - taken)
@@ -284,7 +283,7 @@ export class JobRunner implements Jobs {
     if (index !== -1) this.#waiting.splice(index, 1)
   }
 
-  /** The first that wait and whose knowledge base has no other job at work. */
+  /** The first waiting jobs whose knowledge base has no other running job. */
   #startNext(): void {
     if (this.#state !== 'open') return
     const busy = new Set([...this.#running.values()].map(({ lane }) => lane))

@@ -34,10 +34,10 @@ export interface JobRunsOptions {
 
 const LOG_EVERY_MS = 10_000
 
-/** Starts in a row after which nothing was stored: such a job may be what ends the process. */
+/** Starts in a row without any progress: a job that reaches this may be what crashes the process. */
 const STARTS_MAX = 20
 
-/** What happens from the start of a job to its end, and what is stored of it. */
+/** Runs a job from start to end, and stores its progress. */
 export class JobRuns {
   readonly #options: JobRunsOptions
 
@@ -85,7 +85,7 @@ export class JobRuns {
   ): Promise<void> {
     const { store, shown, onFailure } = this.#options
     if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
-      // It continues at the next start, which is not one after a crash.
+      // The next start, which does not follow a crash, continues it.
       await store.change(id, { state: 'queued' })
       return
     }
@@ -111,7 +111,7 @@ export class JobRuns {
     return handler
   }
 
-  /** @throws AppError `job_state` for a job during which the server ended again and again */
+  /** @throws AppError `job_state` for a job during which the server crashed repeatedly */
   async #refuseDeadly(id: number): Promise<void> {
     const count = await this.#options.store.countStart(id)
     if (count <= STARTS_MAX) return
@@ -145,9 +145,9 @@ function errorCode(error: unknown): string | null {
   return error instanceof AppError ? error.code : null
 }
 
-/** How far back the rate looks. */
+/** The rate's time window. */
 const WINDOW_MS = 30_000
-/** Before that there is no rate. */
+/** Earlier, there is no rate. */
 const SHORTEST_MS = 500
 
 interface Sample {
@@ -155,7 +155,7 @@ interface Sample {
   readonly rows: number
 }
 
-/** How fast one job is, from what it stored of late. */
+/** The rate of one job, from what it stored recently. */
 export class JobPace {
   #samples: readonly Sample[]
 
@@ -165,13 +165,13 @@ export class JobPace {
 
   note({ rows }: JobProgress, nowMs: number): void {
     const last = this.#samples.at(-1)
-    // Some samples a second are enough.
+    // A few samples a second are enough.
     if (last !== undefined && this.#samples.length > 1 && nowMs - last.atMs < SHORTEST_MS) {
       this.#samples = this.#samples.with(-1, { rows, atMs: last.atMs })
       return
     }
     const recent = this.#samples.filter(({ atMs }, index) => {
-      // One sample from before the window is its start.
+      // One sample before the window is its start.
       const next = this.#samples[index + 1]
       return atMs >= nowMs - WINDOW_MS || (next !== undefined && next.atMs >= nowMs - WINDOW_MS)
     })

@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 
-/** A job is shown so often at most; with many watchers more seldom. */
+/** Watchers see a job at most this often; with many watchers less often. */
 const SHOWN_EVERY_MS = 250
 const MS_PER_WATCHER = 0.1
 
@@ -14,7 +14,7 @@ interface Watched {
   readonly waiting: Set<() => void>
   count: number
   timer: ReturnType<typeof setTimeout> | null
-  /** The number of changes shown. */
+  /** How many changes were shown. */
   version: number
 }
 
@@ -38,7 +38,7 @@ export class JobWatchers {
     return this.#changes(id, signal)
   }
 
-  /** The job has another state, or is gone. */
+  /** The job has changed, or is gone. */
   changed(id: number): void {
     const watched = this.#watched.get(id)
     if (watched === undefined || watched.timer !== null) return
@@ -49,7 +49,7 @@ export class JobWatchers {
     }, afterMs)
   }
 
-  /** Ends all watching. */
+  /** Ends all watchers. */
   close(): void {
     this.#isClosed = true
     for (const watched of this.#watched.values()) {
@@ -58,7 +58,7 @@ export class JobWatchers {
     }
   }
 
-  /** Wakes all who wait, and lets others have their turn in between. */
+  /** Wakes everyone who waits, yielding in between. */
   async #show(watched: Watched): Promise<void> {
     watched.version += 1
     const waiting = [...watched.waiting]
@@ -117,7 +117,7 @@ export class JobWatchers {
   }
 }
 
-/** Resolves at the next change, or when no one listens any more. */
+/** Resolves at the next change, or when no one listens anymore. */
 async function next(watched: Watched, signal: AbortSignal): Promise<void> {
   const changed = Promise.withResolvers<void>()
   watched.waiting.add(changed.resolve)

@@ -18,7 +18,7 @@ export interface SchedulerOptions {
   readonly store: ScheduleStore
   readonly times: ScheduleTimes
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
-  /** Runs the statements of one run, from its checkpoint on. @returns false: the IF gave no row */
+  /** Runs the statements of one run from its checkpoint. @returns false: the IF gave no row */
   readonly run: (schedule: StoredSchedule, work: JobWork, signal: AbortSignal) => Promise<boolean>
   /** @throws AppError for statements that can never run */
   readonly check: (definition: ScheduleDefinition) => Promise<void>
@@ -27,21 +27,21 @@ export interface SchedulerOptions {
   readonly now: () => number
 }
 
-/** A timer's longest time. */
+/** The longest delay of a timer. */
 const LONGEST_MS = HOUR_MS
-/** Until a run that is due is looked at again. */
+/** How soon a due run is checked again. */
 const BUSY_MS = 1000
 
-/** The request of a job of the kind `schedule`. */
+/** The request of a `schedule` job. */
 interface RunRequest {
   readonly scheduleId: number
   readonly dueAt: string
 }
 
-/** Starts a job whenever a schedule is due. Runs of one schedule never overlap; those that were missed are one run. */
+/** Starts a job whenever a schedule is due. Runs of one schedule never overlap; missed runs become one. */
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
-  /** Schedules whose next run is being made. */
+  /** Schedules whose next run is being created. */
   readonly #active = new Set<number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -77,7 +77,7 @@ export class Scheduler implements Schedules, JobHandler {
       throw new AppError('invalid_schedule', 'END must be after START')
     }
     const times = { startAt, endAt, every }
-    // A start in the past is the anchor of the times to come; a single run is due at once.
+    // A start in the past anchors later times; a single run is due right away.
     const from = every === null ? startMs - 1 : Math.max(startMs, now) - 1
     const nextMs = this.#options.times.next(times, from)
     const nextRunAt = nextMs === null ? null : timestampOfMillis(nextMs)
@@ -142,12 +142,12 @@ export class Scheduler implements Schedules, JobHandler {
     try {
       return isOver(this.#options.jobs.get(jobId))
     } catch {
-      // Forgotten by now.
+      // Forgotten meanwhile.
       return true
     }
   }
 
-  /** Starts what is due, and waits for what is next. */
+  /** Starts what is due, then waits for the next. */
   #wake(): void {
     if (!this.#isOpen) return
     clearTimeout(this.#timer)
@@ -161,7 +161,7 @@ export class Scheduler implements Schedules, JobHandler {
         nextMs = Math.min(nextMs, dueMs)
         continue
       }
-      // An interrupted run continues as its job; until that is over, the due run waits.
+      // An interrupted run continues as its job; the due run waits until that ends.
       const isBusy = this.#active.has(id) || (lastJobId !== null && !this.#isOver(lastJobId))
       if (isBusy) nextMs = Math.min(nextMs, now + BUSY_MS)
       else void this.#begin(schedule, nextRunAt)
@@ -191,7 +191,7 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
-  /** The first caller wins, the start of this job or its handler; no other job has the run then. */
+  /** The first caller wins: the start of this job, or its handler. No other job has the run then. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()

@@ -18,7 +18,7 @@ const STUCK = 'not stopped'
 /** Per crash: a server has fewer statement slots. */
 const SUSPECTS_MAX = 256
 
-/** The record of the last crash, in the folder: it outlives later ones, and the supervisor. */
+/** The record of the last crash, in the data folder: it survives later crashes and the supervisor. */
 interface CrashFile {
   readonly at: number
   readonly reason: string
@@ -46,7 +46,7 @@ export interface CrashReportOptions {
  * one that had it before.
  */
 export class CrashReports implements RunningWork {
-  /** The remains of the last process, if it ended abnormally: for the log. */
+  /** What the last process left behind if it ended abnormally, for the log. */
   readonly found: LastRestart | null
   readonly #table: RunningTable
   readonly #suspects: Map<string, Suspect>
@@ -77,7 +77,7 @@ export class CrashReports implements RunningWork {
   }
 
   refuseSuspect(sql: string): void {
-    // Hardly ever is there one, and then a statement is worth a hash.
+    // Rarely is there one, and then hashing a statement is cheap.
     if (this.#suspects.size === 0) return
     const suspect = this.#suspects.get(statementHash(sql)?.toString(16) ?? '')
     if (suspect === undefined) return
@@ -109,7 +109,7 @@ export class CrashReports implements RunningWork {
     return this.#state
   }
 
-  /** From now on the end of this process is not a crash. */
+  /** From here on, the end of this process is not a crash. */
   endInOrder(): void {
     this.#table.endInOrder()
   }
@@ -164,12 +164,12 @@ function readCrashFile(directory: string): CrashFile | null {
     const value: unknown = JSON.parse(readFileSync(join(directory, FILE_NAME), 'utf8'))
     return isCrashFile(value) ? value : null
   } catch {
-    // Missing or torn: then nothing is known of an earlier crash.
+    // Missing or torn: no earlier crash is known.
     return null
   }
 }
 
-/** This program wrote it, perhaps another version of it. */
+/** This program wrote it, perhaps in another version. */
 function isCrashFile(value: unknown): value is CrashFile {
   if (typeof value !== 'object' || value === null) return false
   // Any object can be looked at by name.
@@ -188,6 +188,6 @@ function writeCrashFile(directory: string, crash: CrashFile): void {
     writeFileSync(`${path}.new`, `${JSON.stringify(crash)}\n`, { mode: 0o600 })
     renameSync(`${path}.new`, path)
   } catch {
-    // A full disk: this process still knows it.
+    // A full disk: this process still remembers it.
   }
 }

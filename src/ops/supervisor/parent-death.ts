@@ -10,7 +10,7 @@ const SIGKILL = 9
  * to finish.
  */
 export function endWithParent(): void {
-  // The end of the channel is noticed everywhere, but only by an event loop that runs.
+  // Every system reports the end of the channel, but only to an event loop that runs.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
   // Only the parent knows whether the end of the terminal matters: it was started with nohup, perhaps.
   process.on('SIGHUP', () => {})

@@ -6,7 +6,7 @@ export interface ServerExit {
   readonly exitCode: number | null
   /** A number, where the signal has no name. */
   readonly signal: NodeJS.Signals | number | null
-  /** How long it was ready for requests; null: it never was. */
+  /** How long it served requests; null: it never did. */
   readonly readyMs: number | null
   /** The supervisor was asked to stop. */
   readonly isStopping: boolean
@@ -18,16 +18,16 @@ export type NextStep =
 
 const END: NextStep = { kind: 'end' }
 
-/** Failures further apart than this have nothing to do with each other. */
+/** Failures further apart than this are unrelated. */
 const QUIET_MS = 60_000
 const DELAY_MS_MAX = 30_000
-/** Starts in a row that may fail: about a minute and a half. */
+/** Failed starts in a row: about a minute and a half. */
 const FAILED_STARTS_MAX = 7
 
 /** These signals ask a process to stop; sent to the server itself, they mean the server. */
 const STOP_SIGNALS: readonly (NodeJS.Signals | number | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP']
 
-/** Says what follows the end of the server's process: a server that crashed while serving is always started again. */
+/** What to do when the server's process ends: a server that crashed while serving always restarts. */
 export class RestartPolicy {
   #failuresInRow = 0
   #failedStarts = 0
@@ -39,7 +39,7 @@ export class RestartPolicy {
     this.#hasServed = true
     this.#failedStarts = 0
     if (exit.readyMs >= QUIET_MS) this.#failuresInRow = 0
-    // Requests wait for the next process, and a statement had to run for long before this one gave up: no delay.
+    // No delay: requests wait for the next process, and only a statement that ran for long causes this.
     if (exit.exitCode === PLANNED_RESTART_CODE)
       return { kind: 'restart', isPlanned: true, delayMs: 0 }
     return this.#restart()
@@ -64,7 +64,7 @@ export class RestartPolicy {
   }
 }
 
-/** How often this server was started again, and why the last time: the supervisor hands it to the new process. */
+/** How often this server restarted, and the last reason: the supervisor passes it to the new process. */
 export interface Restarts {
   readonly count: number
   readonly last: {
@@ -79,16 +79,16 @@ export interface Restarts {
 
 export const NO_RESTARTS: Restarts = { count: 0, last: null }
 
-/** The environment variable in which it is handed over. Not a setting, so its name does not look like one. */
+/** The environment variable that carries it. Not a setting, so it is not named like one. */
 const NAME = 'SUPERVISED_RESTARTS'
 
 export function environmentOf(restarts: Restarts): Readonly<Record<string, string>> {
   return { [NAME]: JSON.stringify(restarts) }
 }
 
-/** The supervisor's record; this process alone has none. */
+/** The supervisor's record; without a supervisor, none. */
 export function restartsFrom(environment: Readonly<Record<string, string | undefined>>): Restarts {
   const text = environment[NAME]
-  // The supervisor is the only one who writes it, and it is this same program.
+  // Only the supervisor, which is this same program, writes it.
   return text === undefined ? NO_RESTARTS : (JSON.parse(text) as Restarts)
 }

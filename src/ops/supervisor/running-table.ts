@@ -37,7 +37,7 @@ const STATEMENT_CHARS_MAX = 200
 /** Statements that are known to end: 64 bytes each. */
 const ENDED_MAX = 10_000
 
-/** What ran when a process ended. */
+/** The statements that ran when a process ended. */
 export interface RunningNote {
   readonly startedAt: number
   readonly what: string
@@ -45,11 +45,11 @@ export interface RunningNote {
   readonly statement: string | null
   /** For a SELECT: the same for statements that differ only in values. */
   readonly hash: string | null
-  /** One like it had run before in that process, and had ended. */
+  /** A similar statement had run before in that process, and had ended. */
   readonly hasEndedBefore: boolean
 }
 
-/** One process's table. What finds no free slot is not noted. */
+/** One process's table. A statement without a free slot is not recorded. */
 export class RunningTable {
   readonly #bytes: Uint8Array
   readonly #view: DataView
@@ -58,7 +58,7 @@ export class RunningTable {
   readonly #ended = new LruMap<bigint, true>({ sizeMax: ENDED_MAX })
   readonly #now: () => number
 
-  /** Replaces the table of the process that had the folder before. */
+  /** Replaces the previous process's table. */
   constructor(directory: string, now: () => number) {
     this.#bytes = mappedFile(directory)
     this.#view = viewOf(this.#bytes)
@@ -100,7 +100,7 @@ export class RunningTable {
     this.#view.setUint16(at + FLAGS_AT, HAS_HASH | hasEnded)
   }
 
-  /** From now on the end of this process is not a crash. */
+  /** From here on, the end of this process is not a crash. */
   endInOrder(): void {
     this.#view.setUint8(IS_RUNNING_AT, 0)
   }
@@ -124,7 +124,7 @@ export function readRunning(directory: string): readonly RunningNote[] | null {
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-/** Its public part. */
+/** The public part. */
 export function requestsOf(notes: readonly RunningNote[]): readonly RunningRequest[] {
   return notes.map(({ startedAt, what, statement }) => ({
     since: timestampOfMillis(startedAt),
@@ -166,12 +166,12 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
-/** What follows may hold a key. */
+/** The rest may contain a key. */
 const OPTIONS = /\busing\s+\w+\s*=.*$/is
 /** A statement starts within this many characters. */
 const HEAD_CHARS = 4000
 
-/** For a SELECT, the only kind refused after a crash; null for other statements. */
+/** For a SELECT, the only kind refused after a crash; null for others. */
 export function statementHash(sql: string): bigint | null {
   return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }

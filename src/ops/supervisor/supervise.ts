@@ -25,7 +25,7 @@ export interface Crash {
   readonly at: number
   readonly reason: string
   readonly isPlanned: boolean
-  /** It took requests. */
+  /** It served requests. */
   readonly wasReady: boolean
   readonly uptimeMs: number
   readonly delayMs: number
@@ -44,7 +44,7 @@ export async function supervise(given: {
     restarts: Restarts,
     calls: { readonly onReady: () => void; readonly onReplace: () => void },
   ) => ServerProcess
-  /** Told when the server ended and is going to be started again. */
+  /** Called when the server ended and will restart. */
   readonly onCrash: (crash: Crash) => void
 }): Promise<number> {
   const { start, onCrash } = given
@@ -95,7 +95,7 @@ export async function supervise(given: {
   }
 }
 
-/** A server that was replaced passes on what its clients asked last. Then it ends by itself, or is ended. */
+/** A replaced server passes on what its clients asked last. Then it ends on its own, or is ended. */
 const DISMISSED_MS = 35_000
 
 function dismiss(server: ServerProcess | null, message: SuccessorMessage): void {
@@ -121,7 +121,7 @@ class StopRequest {
       process.on(signal, () => {
         this.#isAsked = true
         // In a Windows console the server gets Ctrl-C by itself, and a kill would not let it finish.
-        // A hang-up is the supervisor's own to judge, and the server hears of a stop.
+        // The supervisor itself handles a hang-up, and passes a stop on to the server.
         const passed = signal === 'SIGHUP' ? 'SIGTERM' : signal
         if (process.platform !== 'win32') this.#server?.kill(passed)
         resolve()
@@ -160,7 +160,7 @@ function reasonOf({ exitCode, signal }: ServerExit, isPlanned: boolean): string 
   return typeof signal === 'number' ? `signal ${signal}` : signal
 }
 
-/** As a shell would say it. */
+/** As a shell would print it. */
 function exitCodeOf({ exitCode, signal }: ServerExit): number {
   if (signal === null) return exitCode ?? 1
   return 128 + (typeof signal === 'number' ? signal : constants.signals[signal])

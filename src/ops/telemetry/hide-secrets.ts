@@ -6,7 +6,7 @@ export type HideSecrets = (text: string) => string
 const HIDDEN_CHARS_MIN = 6
 
 /**
- * Takes these secrets out of texts, in any case and also as they are escaped in an address, and everything marked as a
+ * Removes these secrets from texts, in any case and also as escaped in an address, and everything marked as a
  * secret.
  */
 export function hideSecrets(secrets: readonly string[]): HideSecrets {

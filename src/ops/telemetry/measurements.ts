@@ -1,7 +1,7 @@
-/** The counters of the running server: plain numbers, which cost next to nothing until they are read. */
+/** The server's counters: plain numbers, which cost almost nothing until they are read. */
 import type { MetricName } from './metric-list.ts'
 
-/** Seconds. From an answer out of memory to one that takes minutes. */
+/** Seconds: from an answer out of memory to one that takes minutes. */
 const SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
 ]
@@ -12,11 +12,11 @@ export type Labels = Readonly<Record<string, string>>
 export interface Sample {
   readonly labels: Labels
   readonly value: number
-  /** Where it is not the metric's own. */
+  /** If it is not the metric's own. */
   readonly metricName?: string
 }
 
-/** A number for each combination of labels, which only grows. */
+/** A number for each combination of labels that only grows. */
 class CountedBy {
   readonly metric: MetricName
   readonly #names: readonly string[]
@@ -45,7 +45,7 @@ class CountedBy {
 class DurationsBy {
   readonly metric: MetricName
   readonly #names: readonly string[]
-  /** `counts` of each bucket alone; the last one is for what is longer than all. */
+  /** `counts` of each bucket alone; the last is for longer times. */
   readonly #durations = new Map<
     string,
     { readonly labels: Labels; readonly counts: number[]; sum: number }
@@ -92,7 +92,7 @@ function labelsOf(names: readonly string[], values: readonly string[]): Labels {
   return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
 }
 
-/** All counters. Labels come from closed lists: none is a name chosen by a user. */
+/** All counters. Labels come from closed lists, never from names chosen by users. */
 export class Measurements {
   readonly requests = new CountedBy('eider_http_requests_total', 'method', 'route', 'status')
   readonly requestDurations = new DurationsBy(

@@ -1,4 +1,4 @@
-/** The metrics there are. docs/operations.md has the same table. */
+/** All metrics. docs/operations.md has the same table. */
 export const METRICS = {
   eider_build_info: gauge('Always 1; the labels say which version runs'),
   eider_http_requests_total: counter(

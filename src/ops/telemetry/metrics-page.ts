@@ -1,4 +1,4 @@
-/** What `/metrics` answers: counts, and the state of the moment, in the formats of Prometheus. */
+/** The text of `/metrics`: counts and current state, in the formats of Prometheus. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Registry, type RegistryContentType } from 'prom-client'
 import type { ServerState } from '../../core/domain/server-state.ts'
@@ -12,9 +12,9 @@ export interface Sources {
   /** Bytes by part. */
   readonly memory: () => Promise<Readonly<Record<string, number>>>
   readonly objects: () => Readonly<Record<string, number>>
-  /** That are not over, by their state. */
+  /** Unfinished, by state. */
   readonly jobs: () => Readonly<Record<string, number>>
-  /** To agents, by their state. */
+  /** To agents, by state. */
   readonly questions: () => Readonly<Record<string, number>>
   readonly backupBytes: () => Promise<number>
 }
@@ -25,7 +25,7 @@ export class MetricsPage {
   readonly #measurements: Measurements
   readonly #sources: Sources
   readonly #lag: ReturnType<typeof setInterval>
-  /** Once: figured again, it would differ a little each time and look like a restart. */
+  /** Computed once: each computation would differ a little and look like a restart. */
   readonly #startSeconds = Math.round(Date.now() / 1000 - process.uptime())
   #dueMs = performance.now() + LAG_EVERY_MS
 
@@ -50,7 +50,7 @@ export class MetricsPage {
       const values = found[name as MetricName] ?? []
       // OpenMetrics takes the `_total` off the name of a counter: the library changes it here.
       const metric = { name, get: async () => ({ name: metric.name, help, type, values }), type }
-      // The library's own classes count by themselves; it formats anything that answers `get`.
+      // The library's own classes count for themselves; it formats any object with `get`.
       registry.registerMetric(metric as never)
     }
     return { contentType: registry.contentType, text: await registry.metrics() }

@@ -33,16 +33,16 @@ export interface OtlpOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
   readonly version: string
-  /** Whether questions, answers and what tools read are sent too. */
+  /** Whether to send questions, answers and the data that tools read. */
   readonly hasContent: boolean
-  /** Told of the first spans that the collector did not take, and again after some that it took. */
+  /** Called for the first spans that the collector refused, and again after it accepted some. */
   readonly onFailure: (error: Error) => void
 }
 
 /** At the end of the program. */
 const CLOSE_MS = 2_000
 
-/** Sends in the background, from a bounded queue; what finds no place in it is lost. */
+/** Sends in the background from a bounded queue; spans beyond it are lost. */
 export class OtlpSpans implements RunSink {
   readonly #provider: BasicTracerProvider
   readonly #tracer: Tracer
@@ -93,7 +93,7 @@ export class OtlpSpans implements RunSink {
     root.end(run.endedAtMs)
   }
 
-  /** The remaining spans are sent, within a moment. */
+  /** Sends the remaining spans, within a moment. */
   async close(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, CLOSE_MS)
@@ -184,7 +184,7 @@ function modelAttributes(operation: string, { provider, modelName }: FinishedRun
   return {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': name,
-    // The name of the same thing until version 1.36 of the conventions.
+    // The same, named as in the conventions before version 1.36.
     'gen_ai.system': name,
     'gen_ai.request.model': modelName,
   }
@@ -221,13 +221,13 @@ function parentOf(traceParent: string | null): Context {
   return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
 }
 
-/** The exporter's own failures go nowhere. */
+/** The exporter's own failures are ignored. */
 function withFailureLogged(exporter: SpanExporter, { onFailure }: OtlpOptions): SpanExporter {
   let hasFailed = false
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
-        // 0: they were taken.
+        // 0: accepted.
         if (result.code === 0) hasFailed = false
         else if (!hasFailed) {
           hasFailed = true

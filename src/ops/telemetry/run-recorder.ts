@@ -14,7 +14,7 @@ import { costOf, type ModelPrice } from './model-prices.ts'
 export interface RunRecorderOptions {
   readonly sinks: readonly RunSink[]
   readonly prices: readonly ModelPrice[]
-  /** Keys and passwords that the server knows of: those of all models, data sources and the login. */
+  /** Keys and passwords known to the server: of all models, data sources and the login. */
   readonly secrets: () => readonly string[]
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -34,7 +34,7 @@ const RECORDED_CHARS_MAX = {
 /** Per run; later entries are counted in a warning. */
 const ENTRIES_MAX = 100
 
-/** Collects what happens in a run, and hands it on when it is over: bounded, without secrets, with what it cost. */
+/** Collects the events of a run and passes them on at its end: bounded, without secrets, with the cost. */
 export class RunRecorder implements RunTraces {
   readonly #options: RunRecorderOptions
 
@@ -108,7 +108,7 @@ export class RunRecorder implements RunTraces {
   }
 }
 
-/** To find a secret that a limit cuts in two, this many more characters are examined than kept. */
+/** To find a secret cut by a limit, this many more characters are examined than kept. */
 const SEEN_CHARS = 1_000
 
 /** Of each tool's answer, only the recorded part stays in memory. */
@@ -130,7 +130,7 @@ function shownStep(step: ToolStep, hide: HideSecrets): ToolStep {
   }
 }
 
-/** As the database takes it: no half characters, no zero bytes. */
+/** For the database: no half characters, no zero bytes. */
 function cut(text: string, charsMax: number): string {
   const plain = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
   return shortened(plain, charsMax).toWellFormed()

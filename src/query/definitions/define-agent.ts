@@ -88,6 +88,7 @@ export async function alterAgent(
   deps: CatalogDeps,
   check?: (stored: Agent) => void,
 ): Promise<Agent> {
+  refusePart(agent.data)
   const read = checkedFields(sent)
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
@@ -121,6 +122,7 @@ function authored(
 ): AgentChanges {
   const data = changes.data === undefined ? (stored?.data ?? null) : changes.data
   if (author === undefined || data === null) return changes
+  refusePart(data)
   const { within: _, ...named } = data
   if ((named.mcp ?? []).length > 0) requireScope(author, 'admin')
   const patterns = [...named.knowledgeBases, ...named.tables]
@@ -132,6 +134,13 @@ function authored(
   }
   for (const pattern of named.tables) requirePattern(author, pattern)
   return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
+}
+
+/** Its change could drop hidden data, or send it to another model. @throws AppError `forbidden` */
+function refusePart(data: AgentData | null): void {
+  if (!data?.isPart) return
+  const message = 'This agent reads other projects or databases, which this key or user may not use'
+  throw new AppError('forbidden', `${message}: create an agent of your own`)
 }
 
 /** A pattern for namespaces would include later ones. @throws AppError `forbidden` */

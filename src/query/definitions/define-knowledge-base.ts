@@ -224,7 +224,7 @@ export async function alterKnowledgeBase(
   if (sentModel === undefined) checkStoredSize(kb, size)
   const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, size, deps))
   const { language = kb.language } = languageParam(read)
-  if (deps.storages.isRemote(kb)) {
+  if (kb.remote !== undefined) {
     if (embedding?.changes.reembedding != null) throw staysAsItIs(kb, 'its embedding model')
     if (language !== kb.language) throw staysAsItIs(kb, 'its language')
   }

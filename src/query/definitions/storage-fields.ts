@@ -129,21 +129,14 @@ export async function createStored(
   if (place === null) return catalog.createKnowledgeBase(draft)
   if (!isAttached) await storages.create(place, definitionOf(draft), draft.dimensions)
   const undo = isAttached ? async () => {} : () => storages.remove(place)
-  let created: KnowledgeBase
+  const remote = { isOwner: !isAttached, isCopied }
+  let created: KnowledgeBase | null = null
   try {
-    created = await catalog.createKnowledgeBase({
-      ...draft,
-      remote: { isOwner: !isAttached, isCopied },
-    })
-  } catch (error) {
-    await undo().catch(() => {})
-    throw error
-  }
-  try {
+    created = await catalog.createKnowledgeBase({ ...draft, remote })
     return await storages.fresh(created)
   } catch (error) {
     await undo().catch(() => {})
-    await catalog.dropKnowledgeBase(created)
+    if (created !== null) await catalog.dropKnowledgeBase(created)
     throw error
   }
 }

@@ -139,7 +139,7 @@ function chunkText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** @throws AppError `invalid_request` naming what is missing and what there is */
+/** @throws AppError `invalid_request` naming the missing columns and the present ones */
 function sourceColumns(
   columns: readonly ResultColumn[],
   version: EvaluationVersion,

@@ -111,7 +111,7 @@ export function emptyRow(place: AnswerPlace): AnswerRow {
   }
 }
 
-/** A crash loses the answers of so long at most. */
+/** A crash loses at most the answers of this long. */
 const WRITE_EVERY_MS = 1000
 
 const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)

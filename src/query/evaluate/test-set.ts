@@ -83,7 +83,7 @@ export function hasColumns(testSet: TestSet, wanted: readonly TestColumn[]): boo
   return wanted.every((column) => testColumn(testSet, column) !== undefined)
 }
 
-/** @throws AppError `invalid_request` naming what is missing and what there is */
+/** @throws AppError `invalid_request` naming the missing columns and the present ones */
 export function requireColumns(
   testSet: TestSet,
   wanted: readonly TestColumn[],

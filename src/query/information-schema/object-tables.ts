@@ -43,7 +43,7 @@ export const OBJECT_ROWS: Readonly<Record<string, (source: SchemaSource) => read
         return { NAME: view.name, PROJECT: view.projectName, QUERY: view.sql }
       })
     },
-    QUERIES: ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY, snapshot),
+    QUERIES: ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY),
     HANDLERS: () => HANDLERS,
   }
 
@@ -104,13 +104,9 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
 }
 
 /** Background inserts, evaluations and rechunking. Their statements are shown without values. */
-function queryRows(
-  { jobs }: Activity,
-  { limits }: Pick<CatalogSnapshot, 'limits'>,
-): readonly SchemaRow[] {
+function queryRows({ jobs }: Activity): readonly SchemaRow[] {
   return jobs
     .filter(({ kind }) => kind === 'insert' || kind === 'evaluation' || kind === 'rechunk')
-    .filter(({ projectName }) => sees(limits?.rights, projectName))
     .map((job) => ({
       ID: job.id,
       STARTED_AT: job.startedAt ?? job.createdAt,

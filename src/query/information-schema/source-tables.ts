@@ -170,7 +170,7 @@ const OWN_COLUMNS = new Set(
   ),
 )
 
-/** What knowledge bases are kept in step with. Secrets are masked. */
+/** The sources that knowledge bases sync from. Secrets are masked. */
 export function keptSourceRows(
   { knowledgeBases }: Pick<CatalogSnapshot, 'knowledgeBases'>,
   sources: Pick<SourceKeeping, 'list' | 'stateOf'>,

@@ -154,9 +154,11 @@ function withoutValues(source: string): string {
   for (const { kind, start, end } of tokenize(source)) {
     // Comments may hold anything.
     if (start > at && text !== '') text += ' '
-    text += kind === 'string' || kind === 'number' ? '?' : source.slice(start, end)
+    const next = kind === 'string' || kind === 'number' ? '?' : source.slice(start, end)
+    // No name is cut: readers who may not know it must not see a part.
+    if (text.length + next.length > JOB_TITLE_CHARS_MAX) return `${oneLine(text)}…`
+    text += next
     at = end
-    if (text.length > JOB_TITLE_CHARS_MAX) return `${oneLine(text).slice(0, JOB_TITLE_CHARS_MAX)}…`
   }
   return oneLine(text)
 }

@@ -107,8 +107,8 @@ function refuseRepeated(columns: readonly string[]): void {
 
 const INSERT_OPTIONS = new Set(['batch_size', 'error', 'kb_skip_existing', 'background'])
 
-/** Options of MindsDB that Eider does without: what to do instead. Null and false say what is done anyway. */
-const OPTIONS_ELSEWHERE: Readonly<Record<string, string>> = {
+/** MindsDB's options that Eider does not have, each with its replacement. Null and false change nothing. */
+const OPTIONS_REPLACED: Readonly<Record<string, string>> = {
   track_column:
     "read only new rows with LAST in a job, or with a source of the kind 'query', which has track_column",
   threads: 'batches are embedded side by side without it, so leave it out',
@@ -119,13 +119,13 @@ const OPTIONS_ELSEWHERE: Readonly<Record<string, string>> = {
 /** @throws AppError `unknown_field`, `insert_failed` */
 export function storingOptions(sent: Fields): StoringOptions {
   const isAsked = ([name, value]: [string, unknown]) =>
-    !(name in OPTIONS_ELSEWHERE && value === false)
+    !(name in OPTIONS_REPLACED && value === false)
   const asked = Object.fromEntries(Object.entries(sent).filter(isAsked))
   const read = new FieldReader(asked, 'insert_failed')
   read.allowOnly(INSERT_OPTIONS, (name) => {
     const what = `Option '${name}' is not allowed in INSERT`
-    const how = Object.hasOwn(OPTIONS_ELSEWHERE, name)
-      ? OPTIONS_ELSEWHERE[name]
+    const how = Object.hasOwn(OPTIONS_REPLACED, name)
+      ? OPTIONS_REPLACED[name]
       : `there are ${[...INSERT_OPTIONS].join(', ')}`
     return `${what}; ${how}`
   })

@@ -7,13 +7,13 @@ import {
   type Scope,
   sees,
 } from '../../core/domain/access/principal.ts'
-import type { VisibleCatalogs } from '../../core/domain/access/visible-catalog.ts'
-import type { Job } from '../../core/domain/flow/job.ts'
-import type { JobStore, Jobs } from '../../core/domain/ports/job-ports.ts'
+import { mentionsHidden, type VisibleCatalogs } from '../../core/domain/access/visible-catalog.ts'
+import type { Activity, Job, StoredJob } from '../../core/domain/flow/job.ts'
+import type { JobStore, Jobs, Schedules } from '../../core/domain/ports/job-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import type { QueryDeps } from '../select/query-deps.ts'
+import type { QueryDeps, ShownActivity } from '../select/query-deps.ts'
 
 /** `everything`: an admin of all projects. */
 type Scopes = readonly (Scope | 'everything')[]
@@ -127,13 +127,32 @@ export function depsFor(
   const { visible, jobStore } = given
   const own = author === null ? deps : { ...deps, author }
   if (rights === null) return own
+  const reader: Reader = {
+    rights,
+    isOpen: (sql) => visible.isOpen(sql, deps.catalog.snapshot(), rights),
+    isQuiet: (message) => !mentionsHidden(message, deps.catalog.snapshot(), rights),
+  }
   return {
     ...own,
     rights,
     catalog: limitedCatalog(deps.catalog, rights, visible),
-    jobs: limitedJobs(deps.jobs, rights, jobStore),
+    jobs: limitedJobs(deps.jobs, reader, jobStore),
+    schedules: limitedSchedules(deps.schedules, reader),
+    activity: limitedActivity(deps.activity, reader),
   }
 }
+
+interface Reader {
+  readonly rights: Rights
+  /** Whether the reader may name all that statements name. */
+  readonly isOpen: (sql: string) => boolean
+  /** Whether a message mentions nothing hidden. */
+  readonly isQuiet: (message: string) => boolean
+}
+
+/** Shown in place of statements of jobs, and of errors, that name something the reader may not see. */
+const HIDDEN_JOB = '-- Hidden: this job names other projects or databases'
+const HIDDEN_ERROR = 'Hidden: it names other projects or databases'
 
 /** The same catalog, with a limited view. */
 function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalogs): Catalog {
@@ -147,17 +166,73 @@ function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalo
   })
 }
 
+/** Schedules of the projects the reader may name, and what became of their runs. */
+function limitedSchedules(schedules: Schedules, { rights, isOpen }: Reader): Schedules {
+  const { store } = schedules
+  const list = () => {
+    const seen = store.list().filter(({ projectName }) => sees(rights, projectName))
+    return seen.map((schedule) => {
+      const { query, ifQuery } = schedule
+      if (isOpen(query) && (ifQuery === null || isOpen(ifQuery))) return schedule
+      return { ...schedule, query: HIDDEN_JOB, ifQuery: null, marks: {} }
+    })
+  }
+  const runs: typeof store.runs = async (id) => {
+    const queries = new Map(list().map((schedule) => [schedule.id, schedule.query]))
+    return (await store.runs(id)).flatMap((run) => {
+      const query = queries.get(run.scheduleId)
+      if (query === undefined) return []
+      return query === HIDDEN_JOB ? { ...run, error: run.error && HIDDEN_ERROR } : run
+    })
+  }
+  return {
+    store: { list, runs },
+    create: (definition) => schedules.create(definition),
+    drop: (schedule) => schedules.drop(schedule),
+  }
+}
+
+/** Running work, with the jobs the reader may see. */
+function limitedActivity(activity: ShownActivity, reader: Reader): ShownActivity {
+  const now = (): Activity => {
+    const { version, inserts, jobs } = activity.now()
+    const seen = limitedJobList(jobs, reader)
+    const errors = new Map(seen.map(({ id, error }) => [id, error]))
+    return {
+      version,
+      jobs: seen,
+      inserts: inserts.map((insert) => {
+        const error = insert.jobId === null ? insert.error : (errors.get(insert.jobId) ?? null)
+        return { ...insert, error: error === null || reader.isQuiet(error) ? error : HIDDEN_ERROR }
+      }),
+    }
+  }
+  return { now, shownIn: (snapshot) => ({ ...snapshot, activity: now() }) }
+}
+
+function limitedJobList<J extends StoredJob>(jobs: readonly J[], reader: Reader): readonly J[] {
+  const seen = jobs.filter(({ projectName }) => sees(reader.rights, projectName))
+  return seen.map((job) => shownJob(job, reader))
+}
+
+/** A job without what its statement tells of other projects. */
+function shownJob<J extends StoredJob>(job: J, { isOpen, isQuiet }: Reader): J {
+  // The statements of a schedule, and whether its errors may be shown, are known where its runs are listed.
+  const isShown = job.kind !== 'schedule' && isQuiet(job.error ?? '')
+  const isTitleOpen = job.kind === 'insert' ? isOpen(job.title) : isQuiet(job.title)
+  if (isTitleOpen && (isShown || (job.error === null && job.errorCount === 0))) return job
+  const errors = job.errors.map(({ item }) => ({ item, message: HIDDEN_ERROR }))
+  const title = isTitleOpen ? job.title : HIDDEN_JOB
+  return { ...job, title, error: job.error && HIDDEN_ERROR, errors }
+}
+
 /** Jobs of the projects the principal may name; others do not exist for it. */
-export function limitedJobs(
-  jobs: Jobs,
-  rights: Rights | null,
-  store: Pick<JobStore, 'workOf'>,
-): Jobs {
-  if (rights === null) return jobs
-  const isSeen = ({ projectName }: Pick<Job, 'projectName'>) => sees(rights, projectName)
+function limitedJobs(jobs: Jobs, reader: Reader, store: Pick<JobStore, 'workOf'>): Jobs {
+  const { rights } = reader
+  const list = () => limitedJobList(jobs.list(), reader)
   const seen = (id: number): Job => {
-    const job = jobs.list().find((one) => one.id === id)
-    if (job !== undefined && isSeen(job)) return job
+    const job = list().find((one) => one.id === id)
+    if (job !== undefined) return job
     throw new AppError('job_not_found', `There is no job ${id}`)
   }
   /** It runs with the rights of the principal who started it; restarting it requires these rights. */
@@ -174,29 +249,26 @@ export function limitedJobs(
   return {
     start: (draft) => jobs.start(draft),
     adopt: (draft, ongoing) => jobs.adopt(draft, ongoing),
-    list: () => jobs.list().filter(isSeen),
-    get: (id) => seen(id),
+    list,
+    get: seen,
     requestOf: async (id) => jobs.requestOf(seen(id).id),
-    cancel: async (id) => jobs.cancel(seen(id).id),
+    cancel: async (id) => shownJob(await jobs.cancel(seen(id).id), reader),
     retry: async (id) => {
       await refuseOthers(id)
-      return jobs.retry(id)
+      return shownJob(await jobs.retry(id), reader)
     },
     resume: async (id) => {
       await refuseOthers(id)
-      return jobs.resume(id)
+      return shownJob(await jobs.resume(id), reader)
     },
     remove: async (id) => jobs.remove(seen(id).id),
     removeOver: (ids) => {
-      const own = new Set(
-        jobs
-          .list()
-          .filter(isSeen)
-          .map(({ id }) => id),
-      )
+      const own = new Set(list().map(({ id }) => id))
       return jobs.removeOver(ids.filter((id) => own.has(id)))
     },
-    watch: (id, signal) => jobs.watch(seen(id).id, signal),
+    async *watch(id, signal) {
+      for await (const job of jobs.watch(seen(id).id, signal)) yield shownJob(job, reader)
+    },
   }
 }
 

@@ -1,9 +1,10 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
-import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
+import { requireHere } from '../../core/domain/remote-storage.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'
@@ -125,7 +126,7 @@ async function findPhrases(
 ): Promise<PhraseHits | null> {
   const { phrases, isWhole } = phrasesOf(text, state.knowledgeBase.language)
   if (phrases.length === 0) return null
-  if (!context.deps.storages.isCopied(state.knowledgeBase)) throw withoutCopy(state.knowledgeBase)
+  requireHere(state.knowledgeBase)
   const bonuses = new Map<bigint, number>()
   const counts = new Map<bigint, number>()
   let bound = 0

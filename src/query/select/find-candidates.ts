@@ -70,7 +70,7 @@ export async function findCandidates(
         isShort: plan.isShort,
       }
     },
-    isCurrent: () => answered.every((search) => search.isCurrent()),
+    isCurrent: () => answered.every((search) => search.found.isCurrent()),
   }
 }
 
@@ -81,7 +81,7 @@ export interface FoundSearch {
   readonly chunks: readonly NearestChunk[]
   /** For a hybrid search; null: they follow from the distances. */
   readonly relevances: readonly number[] | null
-  isCurrent(): boolean
+  readonly found: NearestFound
 }
 
 /** The nearest chunks, or the first by fusion; null if memory cannot find them. */
@@ -91,14 +91,12 @@ async function searchCandidates(
   context: RunContext,
 ): Promise<FoundSearch | null> {
   const { deps, signal, timer } = context
-  const search = await nearestSearch(request, values, context)
+  const search = nearestSearch(request, values, context)
   if (search === null) return null
   const { textIndex, knowledgeBase, hybrid } = request
   if (hybrid === null) {
-    const nearest = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
-    if (nearest === null) return null
-    const { neighbours: chunks, isCurrent } = nearest
-    return { textIndex, knowledgeBase, chunks, relevances: null, isCurrent }
+    const found = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
+    return found && { textIndex, knowledgeBase, chunks: found.neighbours, relevances: null, found }
   }
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
@@ -108,7 +106,7 @@ async function searchCandidates(
     const { fusion } = hybrid
     const wanted = { count: hitCount, enoughCount, fusion }
     const keywordSearch = { ...boundTerms(textIndex, values), ...wanted }
-    const nearest = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
+    const found = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
     const fused = {
       ...hybrid,
       alpha,
@@ -117,33 +115,34 @@ async function searchCandidates(
       queryVector: search.queryVector,
       isFedBack: hybrid.hasFeedback && values[BOUND.isFedBack(textIndex)] === true,
     }
-    const chunks = nearest && (await rankedHits(fused, nearest, signal))
-    if (nearest === null || chunks === null) return null
+    const chunks = found && (await rankedHits(fused, found, signal))
+    if (found === null || chunks === null) return null
     const relevances = chunks.map(({ relevance }) => relevance)
-    return { textIndex, knowledgeBase, chunks, relevances, isCurrent: nearest.isCurrent }
+    return { textIndex, knowledgeBase, chunks, relevances, found }
   })
 }
 
 /** null without a vector: a search planned for another statement. */
-async function nearestSearch(
+function nearestSearch(
   { textIndex, knowledgeBase, count, prefilter }: CandidateRequest,
   values: BoundValues,
   { deps }: RunContext,
-): Promise<NearestSearch | null> {
+): NearestSearch | null {
   const queryVector = values[BOUND.vector(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
   const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  const found = { ...search, prefilter: { ...conditions, values: Object.fromEntries(own) } }
-  if (deps.storages.isCopied(knowledgeBase)) return found
-  return { ...found, condition: await remoteCondition(found, deps) }
+  const asked = { ...conditions, values: Object.fromEntries(own) }
+  const condition = () => remoteCondition(knowledgeBase, asked, deps)
+  return { ...search, prefilter: asked, condition }
 }
 
 /** @throws AppError `sql_not_supported` for what PostgreSQL would not decide as DuckDB does */
 async function remoteCondition(
-  { knowledgeBase: kb, prefilter }: NearestSearch & { readonly prefilter: PrefilterSql },
+  kb: KnowledgeBase,
+  prefilter: PrefilterSql,
   { engine }: QueryDeps,
 ): Promise<SourceSelect> {
   const tree = parseTree(await engine.parse(prefilter.sql))

@@ -14,7 +14,7 @@ import {
   viewsOf,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import { requireRight } from '../../core/domain/access/principal.ts'
-import { HIDDEN_VIEW } from '../../core/domain/access/visible-catalog.ts'
+import { isHidden } from '../../core/domain/access/visible-catalog.ts'
 import { type AllowedData, nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
 import { FILES_DATABASE, type Project } from '../../core/domain/project.ts'
@@ -195,7 +195,7 @@ function findInProject(
   }
   const view = findView(snapshot, project, name)
   if (view !== undefined) {
-    if (view.sql === HIDDEN_VIEW) {
+    if (isHidden(view)) {
       const message = `This key or user may not use all that the view ${name} reads`
       throw new AppError('forbidden', message)
     }

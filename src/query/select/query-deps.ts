@@ -55,9 +55,9 @@ export interface QueryDeps extends DatabaseDeps {
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly storage: StorageUpkeep
-  /** Databases elsewhere. */
+  /** Databases on other servers. */
   readonly sources: DataSources
-  /** What knowledge bases are kept in step with. */
+  /** The sources that knowledge bases sync from. */
   readonly keeping: SourceKeeping
   /** For the texts of inserted or changed rows. */
   readonly chunker: Chunker

@@ -2,6 +2,7 @@ import { conditionValue } from '../../core/domain/column-condition.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-ports.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { isHere } from '../../core/domain/remote-storage.ts'
 import type { PlainAnswer, PlainColumn } from '../../sql/search/plan-inputs.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
 import type { ParameterValues } from '../sessions.ts'
@@ -61,7 +62,7 @@ export async function runPlan(
  * arrived, so it sees all or nothing of a write, and everything its client wrote before.
  */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
-  requireCopies({ plan }, context.deps)
+  requireCopies(plan)
   const { sql, isShort } = plan
   let current = bound
   for (let attempt = 1; ; attempt += 1) {
@@ -99,7 +100,7 @@ async function countedRows(
 ): Promise<RowStream | null> {
   const columns = counted?.columns ?? null
   if (counted === null || columns === null) return null
-  if (!deps.storages.isCopied(counted.knowledgeBase)) return null
+  if (!isHere(counted.knowledgeBase)) return null
   const count = await deps.known.chunkCount(counted.knowledgeBase)
   if (count === null) return null
   const ready = [[count]]
@@ -147,21 +148,17 @@ async function runOverCandidates(
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
-  return withChunks(candidates.searches, context, () => {
+  return withChunks(candidates.searches, () => {
     return runOver(plan, candidates, { values, keywords }, context)
   })
 }
 
 /** Has the chunks of the searches here, where their knowledge bases are not copied, until the statement sees them. */
-function withChunks<T>(
-  searches: readonly FoundSearch[],
-  { deps: { storages } }: RunContext,
-  work: () => Promise<T>,
-): Promise<T> {
-  return searches.reduce<() => Promise<T>>((inner, { knowledgeBase, chunks }) => {
-    if (storages.isCopied(knowledgeBase)) return inner
-    const rows = { ids: [], keys: chunks.map(({ key }) => key), areFound: true }
-    return () => storages.withRows(knowledgeBase, rows, inner)
+function withChunks<T>(searches: readonly FoundSearch[], work: () => Promise<T>): Promise<T> {
+  return searches.reduce<() => Promise<T>>((inner, { found: { withRows }, chunks }) => {
+    if (withRows === undefined) return inner
+    const keys = chunks.map(({ key }) => key)
+    return () => withRows(keys, inner)
   }, work)()
 }
 

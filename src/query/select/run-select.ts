@@ -133,7 +133,7 @@ export async function withBoundSelect<T>(
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     planned(prepared.plan)
-    if (request.isDescribed !== true) requireCopies(prepared, deps)
+    if (request.isDescribed !== true) requireCopies(prepared.plan)
     const bound = await bind(prepared, request)
     try {
       return await use(bound)
@@ -214,7 +214,9 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
-  return bind(requireCopies(await prepare(request, deps, signal), deps), request)
+  const prepared = await prepare(request, deps, signal)
+  requireCopies(prepared.plan)
+  return bind(prepared, request)
 }
 
 async function prepare(

@@ -1,9 +1,10 @@
 /** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
+import { requireHere } from '../../core/domain/remote-storage.ts'
 import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'
@@ -263,7 +264,7 @@ function untilOver<T>(batches: AsyncIterable<T>, release: () => Promise<void>): 
  */
 export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<boolean> {
   const { catalog, storages } = deps
-  const remote = knowledgeBasesOf(plan).filter((kb) => storages.isRemote(kb))
+  const remote = knowledgeBasesOf(plan).filter(({ remote }) => remote !== undefined)
   if (remote.length === 0) return false
   const before = catalog.snapshot().definitionsVersion
   await Promise.all(remote.map((kb) => storages.fresh(kb)))
@@ -271,13 +272,8 @@ export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<b
 }
 
 /** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
-export function requireCopies<T extends { readonly plan: SelectPlan }>(
-  planned: T,
-  { storages }: Pick<QueryDeps, 'storages'>,
-): T {
-  const missing = knowledgeBasesOf(planned.plan).find((kb) => !storages.isCopied(kb))
-  if (missing !== undefined) throw withoutCopy(missing)
-  return planned
+export function requireCopies(plan: SelectPlan): void {
+  knowledgeBasesOf(plan).forEach(requireHere)
 }
 
 function knowledgeBasesOf({ knowledgeBases, innerPlans }: SelectPlan): readonly KnowledgeBase[] {

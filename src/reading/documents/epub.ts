@@ -16,7 +16,7 @@ import { documentProperties, resolvedPath } from './office/office-package.ts'
 const CONTAINER = 'META-INF/container.xml'
 const ENCRYPTION = 'META-INF/encryption.xml'
 
-/** The chapters of a book in their order, without what only leads to them. */
+/** The chapters of a book in order, without contents pages. */
 export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const parts = zipEntries(bytes, (name) => /\.(xml|opf|x?html?|ncx)$/i.test(name))
   const part = (name: string) => {
@@ -55,7 +55,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   })
 }
 
-/** Fonts may be scrambled; a text that is encrypted belongs to a shop. */
+/** Fonts may be scrambled; an encrypted text is copy-protected. */
 function refuseLocked(encryption: XmlElement | undefined): void {
   const locked = [...descendants(encryption, 'CipherReference')].filter((one) => {
     return /\.x?html?$/i.test(attribute(one, 'URI') ?? '')
@@ -80,7 +80,7 @@ function chapterPaths(book: XmlElement, packagePath: string): readonly string[] 
   return [...new Set(paths)]
 }
 
-/** Pages that the book calls its contents: some hold the title, authors and licence too. */
+/** Pages that the book calls its contents: some contain title, authors and licence, too. */
 function contentsPaths(book: XmlElement, packagePath: string): readonly string[] {
   const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
   return elementsOf(child(book, 'guide'))
@@ -96,7 +96,7 @@ function headingsOf(texts: readonly string[]): ReadonlySet<string> {
   )
 }
 
-/** A page without the lines that only name a heading of the book; '': nothing but its own heading is left. */
+/** A page without lines that only name a heading of the book; '': only its own heading is left. */
 function withoutContents(text: string, headings: ReadonlySet<string>): string {
   const kept = text.split('\n').filter((line) => {
     return line.startsWith('#') || line.trim() === '' || !headings.has(plain(line))
@@ -108,7 +108,7 @@ function withoutContents(text: string, headings: ReadonlySet<string>): string {
   return /^#{1,6} [^\n]*$/.test(rest) ? '' : rest
 }
 
-/** Without the marks of lists and Markdown and without numbers before it. */
+/** Without the marks of lists and Markdown and without leading numbers. */
 function plain(line: string): string {
   return line
     .replace(/^[\s\-*+]+|[*_`]/g, '')

@@ -105,7 +105,7 @@ function addresses(list: readonly Address[] | undefined): string {
     .join(', ')
 }
 
-/** Some write into the text part only that there is another one. */
+/** Some text parts only say that there is an HTML part. */
 const TEXT_PART_MIN = 0.2
 
 function bodyOf(email: Email): Pick<ReadDocument, 'content' | 'syntax'> {
@@ -191,7 +191,7 @@ function latin1(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes)
 }
 
-/** Without one `>` before each `From ` at the start of a line. */
+/** Removes one `>` before each `From ` at the start of a line. */
 function unquoted(message: Uint8Array): Uint8Array {
   const text = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (!text.includes('\n>From ') && !text.includes('\n>>From ')) return message

@@ -11,7 +11,7 @@ import { markdownOfHtml } from './html.ts'
 type Event = ReturnType<typeof postprocess>[number]
 type Token = Event[1]
 
-/** Markdown without what no reader sees: addresses, comments, tags, escapes. Everything else stays as it is. */
+/** Markdown without invisible parts: addresses, comments, tags, escapes. The rest is unchanged. */
 export function* readMarkdown(
   { bytes, charset, url }: RawDocument,
   notes: ReadingNotes,
@@ -33,7 +33,7 @@ export function* readMarkdown(
 /** The time of micromark 4.0 grows with the square of the depth. */
 const DEEP_QUOTE = /^(?:[ \t]*>){500}/m
 
-/** Why Markdown is not cleaned; null: nothing. */
+/** Why Markdown is not cleaned; null: no reason. */
 function obstacleOf(body: string): string | null {
   const { markdownCleanedCharsMax: charsMax } = READING_LIMITS
   if (body.length > charsMax) return `The Markdown is longer than ${charsMax} characters`
@@ -60,7 +60,7 @@ interface Edit {
   readonly start: number
   readonly end: number
   readonly text: string
-  /** Nothing of it may change. */
+  /** None of it may change. */
   readonly isCode?: boolean
 }
 
@@ -70,7 +70,7 @@ export function cleanMarkdown(source: string, url: string | null = null): CleanM
   return cleaner.result()
 }
 
-/** The parser's work grows faster than a text: a long one is read in pieces, cut at headings. */
+/** The parser's work grows faster than the text: a long one is read in pieces, cut at headings. */
 const PIECE_CHARS = 20_000
 
 function* markdownPieces(
@@ -111,7 +111,7 @@ class Cleaner {
   readonly #links = new Set<string>()
   #offset = 0
   #firstHeading: string | null = null
-  /** Open links and pictures, with the label that was seen in each. */
+  /** Open links and pictures, with the label seen in each. */
   readonly #labels: (Token | null)[] = []
 
   constructor(source: string, url: string | null) {
@@ -121,7 +121,7 @@ class Cleaner {
 
   read(text: string, offset: number): void {
     this.#offset = offset
-    // Emphasis stays, so it need not be found.
+    // Emphasis stays, so it is not searched.
     const parser = parse({ extensions: [{ disable: { null: ['attention'] } }] })
     const chunks = preprocess()(text, undefined, true)
     for (const [kind, token] of postprocess(parser.document().write(chunks))) {
@@ -291,7 +291,7 @@ function withoutTags(html: string): string {
 
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar|licen[cs]e|version|downloads)\b/i
 
-/** Text in place of a picture; a file’s name and a badge say nothing. */
+/** Replaces a picture by text; a file’s name and a badge are not useful. */
 function saysSomething(text: string): boolean {
   if (text.trim().length < 5 || /^https?:|\.(png|jpe?g|gif|svg|webp)$/i.test(text.trim()))
     return false
@@ -325,7 +325,7 @@ const FACT_CHARS_MAX = 1000
 /** Every document has these columns itself. */
 const MARKDOWN_COLUMNS = new Set(['id', 'content', 'title', 'format', 'layout'])
 
-/** The front matter of a text (YAML or TOML), and the text. An empty block is text. */
+/** Splits a text into its front matter (YAML or TOML) and the rest. An empty block is text. */
 function takeFrontMatter(source: string): {
   readonly body: string
   readonly title: string | null
@@ -352,7 +352,7 @@ function takeFrontMatter(source: string): {
   }
 }
 
-/** null: no names with values. Aliases are not followed: they can swell. */
+/** null: not names with values. Aliases are not followed: they can grow without bound. */
 function markdownFacts(block: string, isYaml: boolean): object | null {
   try {
     const facts: unknown = isYaml

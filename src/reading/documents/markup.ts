@@ -4,8 +4,8 @@ import { decodeText } from '../text-encoding.ts'
 import { fence } from './office/markdown-blocks.ts'
 
 /**
- * Languages of text other than Markdown: their headings and listings become Markdown's, and links their text. Everything
- * else stays as it is written.
+ * Markup languages other than Markdown: their headings and listings become Markdown's, and links their text. The
+ * rest stays as written.
  */
 interface Markup {
   /** A heading in the lines from here; null: none. */
@@ -15,7 +15,7 @@ interface Markup {
   ): {
     readonly level: number
     readonly text: string
-    /** Lines that it takes. */
+    /** How many lines it takes. */
     readonly lines: number
   } | null
   /** The lines from here that are a remark or the address of a picture. */
@@ -69,7 +69,7 @@ function* read({ bytes, charset }: RawDocument, markup: Markup): Generator<ReadD
   yield wholeDocument({ content, title, syntax: 'markdown' })
 }
 
-/** The lines up to the one that ends a listing; null: it has no end, so it is none. */
+/** The lines up to the end of a listing; null: without an end, it is not a listing. */
 function until(
   lines: readonly string[],
   at: number,
@@ -112,7 +112,7 @@ const ASCIIDOC: Markup = {
 
 const ADORNMENT = /^([!-/:-@[-`{-~])\1{2,}[ \t]*$/
 
-/** Levels come in the order in which a text first uses their lines. */
+/** Levels have the order in which a text first uses their lines. */
 function rst(): Markup {
   const known: string[] = []
   const levelOf = (kind: string) => {
@@ -154,7 +154,7 @@ function outsideLiterals(line: string, change: (text: string) => string): string
     .join('')
 }
 
-/** What two dots begin, other than a directive, target, footnote or citation: all of it that is indented. */
+/** A construct that starts with two dots, except directives, targets, footnotes and citations: all its indented lines. */
 function rstRemark(lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const marked = /^[ \t]*\.\.(?:[ \t]+(\S.*))?$/.exec(line)
@@ -166,7 +166,7 @@ function rstRemark(lines: readonly string[], at: number): number {
   const belongs = isPicture
     ? (one: string) => indentOf(one) > indent && /^[ \t]*:[\w-]+:/.test(one)
     : (one: string) => isWithin(one, indent)
-  // Two dots alone, above an empty line, end what is before them.
+  // Two dots alone, above an empty line, end the block before them.
   if (what === '' && (lines[at + 1] ?? '').trim() === '') return 1
   let end = at + 1
   while (end < lines.length && belongs(lines[end] ?? '')) end += 1

@@ -8,7 +8,7 @@ import { fence } from './office/markdown-blocks.ts'
 const OUTPUT_CHARS_MAX = 2000
 const CELLS_MAX = 20_000
 
-/** The cells of a Jupyter notebook: texts as they are, code and what it printed in fences, pictures left out. */
+/** The cells of a Jupyter notebook: texts unchanged, code and its output in fences, pictures left out. */
 export function* readNotebook(
   { bytes, charset }: RawDocument,
   notes: ReadingNotes,

@@ -22,7 +22,7 @@ export async function* readPdf(
     // The first page is read in any case.
     if (index > 0 && notes.isSpent?.() === true) break
     pages.push(seen.piecesOf(file, index, notes))
-    // After such an exception the library's memory may be anything.
+    // After such an exception the library's memory may be corrupt.
     if (seen.breakdowns > BREAKDOWNS_MAX) {
       throw unreadable(`The PDF could not be read: page ${index + 1} is damaged`)
     }
@@ -53,7 +53,7 @@ function notRead(readCount: number, pageCount: number): string {
   return `${which} not read: ${why}; split the PDF to read them`
 }
 
-/** Which pages could be read how. */
+/** How each page could be read. */
 class PagesSeen {
   readonly #pictures: number[] = []
   readonly #failed: { page: number; reason: string }[] = []

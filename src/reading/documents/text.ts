@@ -11,7 +11,7 @@ import {
   type XmlElement,
 } from '../xml-tree.ts'
 
-/** A longer text is several documents: at this length, a document is never replaced or requested as a whole. */
+/** A longer text becomes several documents: at this length, no one replaces or requests a document as a whole. */
 const DOCUMENT_CHARS = 2_000_000
 /** A document ends at the last line end within this many characters. */
 const LINE_CHARS_MAX = 100_000
@@ -48,7 +48,7 @@ function documentEnd(text: string, start: number): number {
   return isInsidePair ? limit - 1 : limit
 }
 
-/** Source code as it is. */
+/** Source code, unchanged. */
 export function* readCode(
   { bytes, charset, name = '' }: RawDocument,
   notes: ReadingNotes,
@@ -85,7 +85,7 @@ export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadD
   yield wholeDocument({ content, title: null, syntax: 'text' })
 }
 
-/** Elements whose names say nothing about the text in them. */
+/** Elements whose names do not describe their text. */
 const TEXT_NAMES =
   /^(p|para|simpara|text|t|li|item|entry|td|th|title|h\d|line|l|div|span|programlisting|screen)$/i
 const NAMED_CHARS_MAX = 200

@@ -1,7 +1,7 @@
 import { all, ancestor, holds, isElement, namesOf, oneLine, renamed } from './elements.ts'
 
 /**
- * Takes out a site's navigation, which is not text of its page: menus, breadcrumbs, contents, banners, lists of links.
+ * Removes a site's navigation, which is not text of its page: menus, breadcrumbs, contents, banners, lists of links.
  * Elements with much text stay, under any name.
  */
 export function removeClutter(root: Element): void {
@@ -19,7 +19,7 @@ export function removeClutter(root: Element): void {
   removeClosing(root)
 }
 
-/** A heading with nothing left below it says nothing either. */
+/** A heading with nothing left below it is useless, too. */
 function removeWithHeading(element: Element): void {
   const before = element.previousElementSibling
   const after = element.nextElementSibling
@@ -29,7 +29,7 @@ function removeWithHeading(element: Element): void {
   if (isLast || (after !== null && /^H[1-6]$/.test(after.nodeName))) before.remove()
 }
 
-/** Text outside of links that no menu has. */
+/** More text outside links than any menu has. */
 const OWN_TEXT_CHARS = 1500
 const OWN_TEXT_SHARE = 0.3
 
@@ -77,7 +77,7 @@ const end = '(?=$|[\\s_-])'
 const CLUTTER = new RegExp(
   `${textBegin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
-/** Where it is mostly links, or a few words. */
+/** If it is mostly links, or a few words. */
 const LIKELY_CLUTTER = new RegExp(
   `${textBegin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
 )
@@ -90,7 +90,7 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
   const names = ownNames(element)
   if (names === '') return false
   const free = weights.freeChars(element)
-  // A table with named columns says something in its links.
+  // A table with named columns has meaningful links.
   if (holds(element, 'th') && !PAGER_NAME.test(names)) return false
   const share = weights.linkShare(element)
   // Doxygen's `Macros | Functions`.
@@ -102,7 +102,7 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
 const PAGER_NAME = new RegExp(`${textBegin}(?:navheader|navfooter|docnav)${end}`)
 const SUMMARY = new RegExp(`${textBegin}summary${end}`)
 
-/** Nothing but links to places of the same page. */
+/** Nothing but links within the page. */
 function isOwnMenu(element: Element, weights: TextWeights): boolean {
   const { links, ownLinks } = weights.of(element)
   if (links === 0 || ownLinks < links || holds(element, 'h1, h2, h3, h4, table')) return false
@@ -126,13 +126,13 @@ function slugOf(text: string | null): string | null {
 const LINKS_OF_A_LIST = 15
 const OWN_LINKS_OF_A_LIST = 4
 
-/** Long lists of bare links, and lists of links to places of the same page. */
+/** Long lists of bare links, and lists of links within the page. */
 function isLinkList(element: Element, weights: TextWeights): boolean {
   if (!/^(?:UL|OL|DL|TABLE|DIV|P|CENTER)$/.test(element.nodeName)) return false
   const { links, ownLinks } = weights.of(element)
   if (isTrail(element, links)) return true
   if (holds(element, 'h1, h2, h3, pre')) return false
-  // A table with named columns says something in its links.
+  // A table with named columns has meaningful links.
   if (element.nodeName === 'TABLE' && holds(element, 'th')) return false
   const share = weights.linkShare(element)
   if (ownLinks >= OWN_LINKS_OF_A_LIST && ownLinks >= links * 0.9) return share > 0.75
@@ -190,7 +190,7 @@ function unwrapAdmonitionTitle(element: Element): void {
   title.appendChild(strong)
 }
 
-/** DocBook lays a note out as a table: its sign, its kind and its text. */
+/** DocBook lays out a note as a table: its icon, its kind and its text. */
 function unwrapAdmonitionTable(table: Element): void {
   const kinds = all(table, 'th')
   const [kind] = kinds
@@ -235,7 +235,7 @@ export class TextWeights {
     return this.#weights.get(element) ?? NOTHING_LEFT
   }
 
-  /** The part of the text that is in links, from 0 to 1. */
+  /** The share of the text in links, from 0 to 1. */
   linkShare(element: Element): number {
     const { chars, linkedChars } = this.of(element)
     return chars === 0 ? 0 : linkedChars / chars
@@ -274,7 +274,7 @@ export class TextWeights {
   }
 }
 
-/** The begin and end that all pages of a site share: navigation, authors and dates. */
+/** The start and end that all pages of a site share: navigation, authors and dates. */
 
 const PAGER_CHARS_MAX = 500
 const PAGER_FREE_CHARS_MAX = 120
@@ -353,7 +353,7 @@ function isClosing(element: Element): boolean {
   return CLOSING.test(text) || FOOTER_NAME.test(namesOf(element).toLowerCase())
 }
 
-/** Not the end of a paragraph that says something else before. */
+/** Not the end of a paragraph with other text before. */
 function isWholeSentence(element: Element): boolean {
   const paragraph = ancestor(element, (at) => /^(?:P|LI|TD|DD)$/.test(at.nodeName))
   if (paragraph === null || paragraph.nodeName === 'TD') return true

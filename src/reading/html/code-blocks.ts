@@ -1,6 +1,6 @@
 import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 
-/** Code of a page that was taken out of its tree, where a mark replaces it. */
+/** Code taken out of a page's tree, with a mark in its place. */
 export interface CodeBlock {
   readonly code: string
   readonly language: string
@@ -27,7 +27,7 @@ export function takeCodeBlocks(root: Element): readonly CodeBlock[] {
   return blocks
 }
 
-/** `<code>` that holds lines, or text whose white space counts. */
+/** `<code>` that contains lines, or text with significant white space. */
 function codeOfLines(root: Element): readonly Element[] {
   const spans = all(root, 'code, samp').filter((code) => holds(code, 'br'))
   const styled = all(root, 'div[style], code[style], p[style]').filter((element) => {

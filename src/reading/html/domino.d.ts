@@ -1,4 +1,4 @@
 declare module '@mixmark-io/domino' {
-  /** Parses as the HTML standard says, and as browsers do. */
+  /** Parses like the HTML standard, and like browsers. */
   export function createDocument(html: string, force: boolean): Document
 }

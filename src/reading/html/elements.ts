@@ -3,13 +3,13 @@ import type { AppError } from '../../core/errors.ts'
 import { unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
-/** Small questions about a tree. domino's elements know no `closest`. */
+/** Helpers for a tree. domino's elements have no `closest`. */
 
 export function isElement(node: unknown): node is Element {
   return typeof node === 'object' && node !== null && 'getAttribute' in node
 }
 
-/** In the order of the page. domino's own search takes some ten times as long. */
+/** In page order. domino's own search takes some ten times as long. */
 export function all(root: Element | Document, selector: string): readonly Element[] {
   const isIt = predicateOf(selector)
   if (isIt === null) return Array.from(root.querySelectorAll(selector))
@@ -36,7 +36,7 @@ function nextElement(from: Node, root: Node): Element | null {
   return isElement(at) ? at : null
 }
 
-/** The next node that is not within this one. */
+/** The next node outside this one. */
 function following(from: Node, root: Node): Node | null {
   for (let at: Node | null = from; at !== null && at !== root; at = at.parentNode) {
     if (at.nextSibling !== null) return at.nextSibling
@@ -107,7 +107,7 @@ export function ancestor(
   return null
 }
 
-/** White space as one line shows it. */
+/** White space collapsed as in one line. */
 export function oneLine(text: string | null | undefined): string {
   return (text ?? '').replace(/[\s\u00A0]+/g, ' ').trim()
 }
@@ -117,7 +117,7 @@ export function replaceWithText(element: Element, text: string): void {
   element.parentNode?.replaceChild(document.createTextNode(text), element)
 }
 
-/** Children take the place of their parent. */
+/** Replaces an element by its children. */
 export function unwrap(element: Element): void {
   const parent = element.parentNode
   if (parent === null) return
@@ -133,7 +133,7 @@ export function renamed(element: Element, tag: string): Element {
   return other
 }
 
-/** The tree that a browser makes of a page, however broken it is. @throws AppError `file_unreadable` */
+/** The tree that a browser makes of a page, even a broken one. @throws AppError `file_unreadable` */
 export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)

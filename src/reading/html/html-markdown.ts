@@ -3,7 +3,7 @@ import { type CodeBlock, fenced, takeCodeBlocks } from './code-blocks.ts'
 import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 import { markdownTables } from './markdown-tables.ts'
 
-/** A tree without clutter as Markdown. It takes the tree apart. */
+/** A tree without clutter as Markdown. Changes the tree. */
 export function markdownOf(root: Element): string {
   const blocks = takeCodeBlocks(root)
   const turndown = new TurndownService({
@@ -13,7 +13,7 @@ export function markdownOf(root: Element): string {
     emDelimiter: '*',
     br: '',
   })
-  // Text is stored as it is written: an escape would be read, embedded and searched as text.
+  // Text is stored as written: an escape would be read, embedded and searched as text.
   turndown.escape = (text) => text
   turndown.use([plainRules, listRules, definitionLists, markdownTables])
   return withBlocks(tidied(turndown.turndown(asNode(root))), blocks)
@@ -21,12 +21,12 @@ export function markdownOf(root: Element): string {
     .toWellFormed()
 }
 
-/** turndown's types know the browser's nodes only. */
+/** turndown's types only know the browser's nodes. */
 function asNode(root: Element): TurndownService.Node {
   return root as TurndownService.Node
 }
 
-/** No addresses of links and pictures, and nothing that a line cannot hold. */
+/** No addresses of links and pictures, and nothing that does not fit in a line. */
 function plainRules(turndown: TurndownService): void {
   turndown.addRule('link', { filter: 'a', replacement: (content) => content })
   turndown.addRule('rule', { filter: 'hr', replacement: () => '\n\n' })
@@ -41,7 +41,7 @@ function plainRules(turndown: TurndownService): void {
     },
   })
   turndown.addRule('code', {
-    // The types know no tag that HTML has given up.
+    // The types do not know obsolete HTML tags.
     filter: ['code', 'kbd', 'samp', 'tt'] as TurndownService.Filter,
     replacement: (content, node) => {
       if (content.includes(MARKS.open)) return content
@@ -194,7 +194,7 @@ function listOf(item: Element): Element | null {
 }
 
 function hasShortItems(list: Element): boolean {
-  // The parts of a manual look alike, however long they are.
+  // The parts of a manual look alike, at any length.
   if (holds(list, 'dt.sig, dt.descname')) return false
   return all(list, 'dd').every((definition) => {
     const isBlock = holds(definition, BLOCKS)

@@ -10,7 +10,7 @@ import {
   unwrap,
 } from './elements.ts'
 
-/** Writes as text what a line of Markdown cannot say: raised and lowered text, readings, pictures, ticks. */
+/** Writes as text what a line of Markdown cannot express: raised and lowered text, readings, pictures, ticks. */
 export function writeInlineText(root: Element): void {
   for (const box of all(root, 'li input[type="checkbox"]')) {
     replaceWithText(box, box.getAttribute('checked') === null ? '[ ] ' : '[x] ')
@@ -39,7 +39,7 @@ export function writeInlineText(root: Element): void {
   for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
 }
 
-/** Javadoc's sections are items of lists; a heading in an item would be no heading of the page. */
+/** Javadoc's sections are items of lists; a heading in an item would not be a heading of the page. */
 function unwrapSections(list: Element): void {
   const items = Array.from(list.childNodes).filter((child) => child.nodeName === 'LI')
   const sections = items.filter((item) => {
@@ -97,7 +97,7 @@ function pictureText(image: Element): string {
   return oneLine(around?.textContent).includes(alt) ? '' : ` ${alt} `
 }
 
-/** 漢字(かんじ), also where the page leaves the brackets to the browser. */
+/** 漢字(かんじ), even if the page leaves the brackets to the browser. */
 function writeRuby(ruby: Element): void {
   const hasBrackets = holds(ruby, 'rp')
   for (const reading of all(ruby, 'rt')) {
@@ -133,7 +133,7 @@ function isButton(image: Element): boolean {
   return !FILE_NAME.test(path) && all(anchor, 'img').length === 1
 }
 
-/** Formulas as TeX where the page holds it, else as one line of text. Before scripts and hidden parts are taken out. */
+/** Formulas as TeX if the page has it, else as one line of text. Before scripts and hidden parts are removed. */
 export function writeFormulas(root: Element): void {
   for (const script of all(root, 'script[type^="math/tex"]')) {
     const isDisplay = (script.getAttribute('type') ?? '').includes('display')
@@ -218,13 +218,13 @@ function grouped(text: string): string {
 const NO_TEXT =
   'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed, div.ttc'
 
-/** Takes out what a reader of the page never sees. */
+/** Removes what a reader of the page never sees. */
 export function removeUnseen(root: Element): void {
   for (const element of all(root, NO_TEXT)) element.remove()
   const length = textLength(root)
   for (const element of all(root, '[hidden], [aria-hidden="true"], [style]')) {
     if (element === root || /^(?:HTML|BODY|MAIN)$/.test(element.nodeName)) continue
-    // A page that shows itself by a script hides all of itself first.
+    // A page that a script reveals hides all of itself first.
     if (isHidden(element) && textLength(element) * 2 <= length) element.remove()
   }
   for (const element of all(root, '[class]')) if (isForScreenReaders(element)) element.remove()

@@ -2,10 +2,10 @@ import { removeClutter, type TextWeight, TextWeights } from './clutter.ts'
 import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
 const MARKED_CHARS_MIN = 30
-/** An element marked as main must hold this share of the text outside of links. */
+/** An element marked as main must have this share of the text outside links. */
 const MAIN_SHARE = 0.25
 
-/** The part of a page that is its text, without clutter. @param document is taken apart */
+/** The part of a page that is its text, without clutter. @param document is changed */
 export function mainContent(
   document: Document,
   title: string | null,
@@ -65,14 +65,14 @@ function lengthOf(element: Element): number {
 }
 
 const LINKS_MIN = 10
-/** Text outside of links and headings. A page without a marked main part also has its menus' links. */
+/** Text outside links and headings. A page without a marked main part also has its menus' links. */
 const OWN_CHARS = { marked: 400, unmarked: 60 } as const
 /** A text with at least this many characters per link is not just navigation. */
 const CHARS_PER_LINK = 8
 const MOSTLY_LINKS = 0.75
 const INDEX_TITLE =
   /^(?:the )?(?:general |global |full |alphabetical |python |module |command )*(?:index|table of contents|site ?map)(?: [–—-] [a-z])?$/i
-/** A page about an index is called like one too. */
+/** A page about an index has the same name. */
 const LIKELY_INDEX = /(?:^| )(?:index|table of contents|site ?map)(?: \W.*)?$/i
 const LIKELY_INDEX_LINKS = 50
 const LARGE_INDEX_LINKS = 300
@@ -88,7 +88,7 @@ function indexLinks(
   const isIndex =
     INDEX_TITLE.test(title ?? '') || (LIKELY_INDEX.test(title ?? '') && links >= LIKELY_INDEX_LINKS)
   if (isIndex && before.linkedChars > 0.4 * before.chars) return links
-  // Javadoc's says again what each of its entries says of itself.
+  // Javadoc's summary repeats what each of its entries says.
   const isLarge = isIndex && links >= LARGE_INDEX_LINKS
   if (isLarge && before.linkedChars > 0.15 * before.chars) return links
   const isMostlyLinks = before.linkedChars > MOSTLY_LINKS * before.chars

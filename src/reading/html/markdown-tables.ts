@@ -6,8 +6,8 @@ const SPAN_MAX = 100
 const GRID_CELLS_MAX = 500_000
 
 /**
- * Tables as GitHub's Markdown writes them; a table that only lays out a page becomes its text. Our own because the
- * plugin's takes the third power of the number of rows (1.0.68: 3 000 rows in 27 s), and knows no spans.
+ * Tables as GitHub's Markdown writes them; a layout table becomes its text. Our own because the
+ * plugin's takes time cubic in the number of rows (1.0.68: 3 000 rows in 27 s), and does not know spans.
  */
 export function markdownTables(turndown: TurndownService): void {
   const kinds = new WeakMap<Element, TableKind>()
@@ -152,7 +152,7 @@ function gridOf(rows: readonly (readonly Element[])[], contents: WeakMap<Element
     return [...new Set(names.filter((name) => name !== ''))].join(' ')
   })
   const body = grid.slice(headerCount).filter((row) => row.some((cell) => cell !== ''))
-  // Its links were taken out.
+  // Its links were removed.
   if (body.length === 0 && new Set(header).size === 1) return ''
   const line = (cells: readonly string[]): string => {
     const padded = Array.from({ length: width }, (_, column) => cells[column] ?? '')
@@ -162,7 +162,7 @@ function gridOf(rows: readonly (readonly Element[])[], contents: WeakMap<Element
   return [line(header), rule, ...body.map(line)].join('\n')
 }
 
-/** Rows at the top that name columns; at least one, as Markdown wants it. */
+/** Rows at the top that name columns; at least one, as Markdown requires. */
 function headerRowCount(rows: readonly (readonly Element[])[]): number {
   let count = 0
   while (count < Math.min(rows.length - 1, 4) && isHeaderRow(rows[count] ?? [])) count += 1

@@ -3,7 +3,7 @@ import type { PageFacts } from '../../core/domain/ports/reading-ports.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { all, oneLine } from './elements.ts'
 
-/** Absolute addresses of the pages that a page links to; frames are shown within it, so they count. */
+/** Absolute addresses of the pages that a page links to; frames are shown in it, so they count. */
 export function linksOf(document: Document, url: string | null): readonly string[] {
   const base = baseOf(document, url)
   const links = new Set<string>()
@@ -80,7 +80,7 @@ function metasOf(document: Document): readonly Element[] {
   return all(document, 'meta[content]').slice(0, 500)
 }
 
-/** The first `meta` of these names that says something. */
+/** The first non-empty `meta` of these names. */
 function metaOf(metas: readonly Element[], names: readonly string[]): string {
   for (const name of names) {
     const meta = metas.find((one) => {

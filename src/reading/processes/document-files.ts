@@ -25,7 +25,7 @@ interface DocumentLine extends Omit<ReadDocument, 'content'> {
   readonly content: string | number
 }
 
-/** Writes documents as they come. Nothing is held but the one at hand. */
+/** Writes documents as they come. Only the current one is in memory. */
 export class DocumentWriter {
   readonly #folder: string
   readonly #lines: number
@@ -97,7 +97,7 @@ function tooMuchBeside(): AppError {
 }
 
 /**
- * The documents of a job, one after the other; nothing holds the event loop for long.
+ * The documents of a job, in order, yielding to the event loop.
  * @throws AppError `file_unreadable` for a file that Eider did not write
  */
 export async function* writtenDocuments(
@@ -129,7 +129,7 @@ async function* linesIn(file: FileHandle, signal: AbortSignal): AsyncGenerator<U
     signal.throwIfAborted()
     const { bytesRead } = await file.read(buffer, 0, buffer.length)
     if (bytesRead === 0) break
-    // A copy: the buffer is read into again.
+    // A copy: the buffer is reused.
     let bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
     for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END)) {
       yield bytes.subarray(0, end)
@@ -158,7 +158,7 @@ async function nextContent(file: FileHandle, sizeBytes: number, signal: AbortSig
 function documentLine(bytes: Uint8Array): DocumentLine {
   const value = parsedRow(bytes)
   if (typeof value !== 'object' || value === null) throw nonsense()
-  // Any property of any object may be looked at.
+  // Any property of any object may be read.
   const line = value as Readonly<Record<keyof ReadDocument, unknown>>
   const { id, content, title, syntax, parts, columns, links } = line
   if (!isTextOrNull(id) || !isTextOrNull(title) || !isSyntax(syntax)) throw nonsense()
@@ -200,7 +200,7 @@ const TIME_UNITS: readonly unknown[] = [
 
 function isParts(value: unknown): value is TextParts {
   if (typeof value !== 'object' || value === null) return false
-  // Any property of any object may be looked at.
+  // Any property of any object may be read.
   const { unit, starts } = value as Readonly<Record<keyof TextParts, unknown>>
   return TIME_UNITS.includes(unit) && Array.isArray(starts) && starts.every(isCount)
 }

@@ -171,7 +171,7 @@ const REASON_CHARS_MAX = 500
 /** The share of a file's processor time; the rest is for processing the pages read. */
 const SPENT_SHARE = 0.7
 
-/** The work of a reader process: every failure that it survives is an answer. */
+/** The work of a reader process: every failure that it survives becomes an answer. */
 export async function answerJob({
   id,
   source,
@@ -194,7 +194,7 @@ export async function answerJob({
   }
   try {
     const { format, tables, documents, archive } = await readFile(source, folder, notes)
-    // Documents are read here, one by one, and may say more.
+    // Documents are read here, one by one, and may report more.
     const documentCount = await writeDocuments(documents, folder)
     const summary = {
       format,
@@ -248,7 +248,7 @@ function failure(id: number, error: unknown): ReadingAnswer {
 }
 
 /**
- * The file without its compression, as another file in the folder; the file itself without any.
+ * The file decompressed, as another file in the folder; an uncompressed file itself.
  * @throws AppError `file_unreadable` for a file that is damaged or becomes too large
  */
 async function unpackedFile(

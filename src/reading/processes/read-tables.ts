@@ -73,7 +73,7 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: MEMORY_LIMIT,
-    // It makes a join of each IN, and there are several for each column: slow, and more memory than there is.
+    // It turns each IN into a join, several for each column: slow, and more memory than available.
     disabled_optimizers: 'in_clause',
     threads: THREADS,
     temp_directory: join(folder, 'spill'),
@@ -90,7 +90,7 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
   return connection
 }
 
-/** DuckDB's message without the places where the bytes lay, which say nothing to the caller. */
+/** DuckDB's message without byte positions, which do not help the caller. */
 function withoutPaths(error: unknown, paths: readonly string[]): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   const [detail = ''] = error.message.split(/\n(?:\n|LINE )/)

@@ -30,7 +30,7 @@ export interface ReaderProcessesOptions {
   readonly entryUrl: string
   /** Where each file gets a private folder; null: in the system's temporary folder. */
   readonly folder: string | null
-  /** All that the processes have of one: nothing secret. */
+  /** All that the processes get of one: nothing secret. */
   readonly environment: Readonly<Record<string, string>>
   /** For one process, resident. */
   readonly memoryBytes: number
@@ -76,7 +76,7 @@ export class ReaderProcesses {
     })
   }
 
-  /** Its files take turns with those of others, however many there are. */
+  /** Its files take turns with those of others, in any number. */
   inTurns(turns: symbol): FileReading {
     return { readFile: (source, use, signal) => this.#readFile(source, use, signal, turns) }
   }
@@ -159,7 +159,7 @@ async function privateFolder(parent: string | null): Promise<string> {
 interface ReaderProcessOptions {
   /** Entry of the process: a file of `workers/`. */
   readonly entryUrl: string
-  /** Nothing of the server's own environment: that has its keys. */
+  /** None of the server's environment, which has its keys. */
   readonly environment: Readonly<Record<string, string>>
   /** Without work it ends after this time. */
   readonly idleMs: number
@@ -173,7 +173,7 @@ interface Ended {
 }
 
 /**
- * A process that starts with its first job and does one at a time. What takes too long, swells or crashes costs that
+ * A process that starts with its first job and does one at a time. A job that takes too long, swells or crashes costs that
  * process only: the next job gets another one.
  */
 class ReaderProcess {
@@ -209,7 +209,7 @@ class ReaderProcess {
       if (answer.kind === 'read') return answer.summary
       throw new AppError(answer.code, answer.message)
     } catch (error) {
-      // One that answered is idle; any other may be busy for ever.
+      // One that answered is idle; any other may be busy forever.
       if (this.#idle !== null) throw error
       await this.stop()
       if (signal.aborted) throw signal.reason
@@ -240,7 +240,7 @@ class ReaderProcess {
     try {
       running.send(job)
     } catch {
-      // It has ended, which its exit says.
+      // It has ended, as its exit shows.
     }
     return answer.promise
   }
@@ -249,7 +249,7 @@ class ReaderProcess {
     if (this.#process !== null) return this.#process
     const path = fileURLToPath(this.#options.entryUrl)
     const started: Subprocess = Bun.spawn([process.execPath, '--no-env-file', path], {
-      // A folder without files that Bun reads by itself, such as .env.
+      // A folder without files that Bun reads on its own, such as .env.
       cwd: dirname(path),
       env: this.#options.environment,
       stdio: ['ignore', 'ignore', 'ignore'],
@@ -261,7 +261,7 @@ class ReaderProcess {
         if (this.#process === ended) this.#process = null
       },
     })
-    // The process alone does not keep the server up.
+    // The process alone does not keep the server running.
     started.unref()
     this.#process = started
     return started
@@ -280,7 +280,7 @@ class ReaderProcess {
   }
 }
 
-/** The caller's error for a process that ended by itself. */
+/** The caller's error for a process that ended on its own. */
 async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
   const { signal, exitCode } = ended as Ended
   const reason = await stopReason(job.folder)
@@ -292,7 +292,7 @@ async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
     const limit = `${Math.round((job.limits.cpuMs ?? 0) / 1000)} s of processor time`
     return couldNotRead(`it took more than ${limit}, the limit for a file of its size; split it`)
   }
-  // The operating system ends what takes too much memory in the same way.
+  // The operating system also kills processes that take too much memory.
   if (reason === 'memory' || signal === 'SIGKILL') {
     const limit = megabytes(job.limits.memoryBytes)
     const setting = 'EIDER_READING_MEMORY'
@@ -302,7 +302,7 @@ async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
   }
   const how = signal ?? `exit code ${exitCode}`
   return couldNotRead(
-    `its reader crashed (${how}); the file is damaged or made to do harm: save it anew with the program that made it`,
+    `its reader crashed (${how}); the file is damaged or made to do harm: save it again with the program that made it`,
   )
 }
 

@@ -28,7 +28,7 @@ export interface ProcessLimits {
   readonly memoryBytes: number
   /** For all files in the folder. */
   readonly outputBytes: number
-  /** Processor time for one file: on a busy machine it takes longer to spend. Missing: no limit. */
+  /** Processor time for one file: on a busy machine it takes longer to use. Missing: no limit. */
   readonly cpuMs?: number
 }
 
@@ -129,7 +129,7 @@ function checkedSummary(summary: Readonly<Record<string, unknown>>, folder: stri
   return found
 }
 
-/** undefined: not what a reader says. */
+/** undefined: not a message of a reader. */
 function archiveOf(value: unknown, folder: string): ReadArchive | null | undefined {
   if (value === null) return null
   if (!isObject(value) || !isCount(value.skipped) || !isListOf(value.members, isMember))

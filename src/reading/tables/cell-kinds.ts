@@ -1,7 +1,7 @@
 import { literal } from '../../core/domain/identifier.ts'
 
 /**
- * A type that a column of text can be read as. A kind is tested on the first rows here and on all rows by DuckDB: both must
+ * A type for a column of text. The first rows are tested here and all rows by DuckDB: both must
  * agree, so the SQL means the same as the pattern.
  */
 export interface CellKind {
@@ -17,7 +17,7 @@ export interface CellKind {
 
 const SMALL_INTEGER_DIGITS = 18
 
-/** Ways to write "nothing" in columns other than text. In text it may be a name, or Namibia. */
+/** Ways to write "nothing" in columns other than text. In a text, it may be a name, or Namibia. */
 export const NULL_MARKERS: readonly string[] =
   ' NA N/A n/a #N/A NULL Null null None NaN nan \\N - -- ? .'.split(' ')
 
@@ -27,7 +27,7 @@ export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
 const leadsWithZero = (value: string) =>
   `((${value} >= '00' AND ${value} < '0:') OR (${value} >= '-00' AND ${value} < '-0:'))`
 
-/** DuckDB's regular expressions match whole values as they are and write code points in their own way. */
+/** DuckDB's regular expressions match whole values and write code points in their own way. */
 function matches(value: string, pattern: RegExp): string {
   return `regexp_full_match(${value}, ${literal(duckPattern(pattern.source.replace(/^\^|\$$/g, '')))}${pattern.ignoreCase ? ", 'i'" : ''})`
 }
@@ -38,7 +38,7 @@ function duckPattern(source: string): string {
 
 function integer(name: string, type: string, pattern: RegExp): CellKind {
   const cast = (value: string) => `TRY_CAST(${value} AS ${type})`
-  // Written back it must be the same: no leading zero, no plus, no fraction is lost.
+  // Written back it must be the same, without losing a leading zero, a plus or a fraction.
   return {
     name,
     type,
@@ -137,7 +137,7 @@ export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'number',
     type: 'DOUBLE',
-    // A plus without a fraction is a telephone number. More digits than a double holds would not stay what they are.
+    // A plus without a fraction is a telephone number. More digits than a double holds would change.
     pattern:
       /^(-?(0|[1-9]\d{0,14})|[-+]?(0|[1-9]\d{0,14})?\.\d+|[-+]?(0|[1-9]\d{0,14})\.|[-+]?(0|[1-9]\d{0,14})(\.\d*)?[eE][-+]?\d{1,3}|[-+]?\.\d+[eE][-+]?\d{1,3}|[-+]?([Ii]nf|Infinity|INF))$/,
     cast: (value) => `nullif(TRY_CAST(${value} AS DOUBLE), 'nan'::DOUBLE)`,

@@ -12,7 +12,7 @@ interface Candidate {
 }
 
 /**
- * Finds the type of every column, from all of its rows: a column with one value of another kind is text.
+ * Finds the type of every column from all of its rows: one value of another kind makes a column text.
  * @param rows what a FROM takes; its columns are `c0`, `c1` … of text
  * @param sample the first rows: what they cannot be need not be tried on all
  */
@@ -55,10 +55,10 @@ export async function columnPlans(
 
 /** This many columns are examined together; for each further one DuckDB 1.5.5 compares its expressions with all others. */
 const COLUMNS_SIDE_BY_SIDE = 40
-/** More are looked at one below the other. */
+/** More are examined one after the other. */
 const COLUMNS_PER_QUERY = 1000
 
-/** Most values are of one kind and some are not: worth a word. */
+/** Most values are of one kind and some are not: worth a warning. */
 const STRAYS_MAX = 0.1
 
 /** What all values of a column in the sample can be. */
@@ -121,7 +121,7 @@ interface Checked {
   readonly marker: string
 }
 
-/** On all rows, first what is most likely, and the rest only for columns that are something else. */
+/** On all rows, the most likely kind first, and the rest only for columns that are something else. */
 async function checkedInTurn(
   connection: DuckDBConnection,
   rows: string,
@@ -148,7 +148,7 @@ async function checkedInTurn(
   return checked
 }
 
-/** Columns whose values are all of a kind, without markers: most of them, by one expression each. */
+/** Columns whose values are all of one kind, without markers: most of them, by one expression each. */
 async function plainColumns(
   connection: DuckDBConnection,
   rows: string,
@@ -263,7 +263,7 @@ async function checkedInALine(
   return checked
 }
 
-/** What columns with one reading only say about the others of their file. */
+/** What columns with a single reading tell about the others of their file. */
 interface Conventions {
   readonly isCommaDecimal: boolean
   /** `null`: both or neither. */

@@ -14,7 +14,7 @@ export interface CsvLayout {
   readonly names: readonly string[] | null
   /** How many values a row should have. */
   readonly width: number
-  /** Lines that start with `#` and are not as wide as the table are comments. */
+  /** Lines that start with `#` and are narrower or wider than the table are comments. */
   readonly hasComments: boolean
   /** Lines before the table that are neither names nor comments, unchanged. */
   readonly skipped: readonly SampleRow[]
@@ -69,7 +69,7 @@ function isNames(rows: readonly SampleRow[], index: number): boolean {
   return row.cells.length > 1 && row.cells.length === commonWidth(rows.slice(index + 1))
 }
 
-/** What most rows have; of two, the larger. */
+/** What most rows have; if tied, the larger. */
 function commonWidth(rows: readonly SampleRow[]): number {
   const counts = new Map<number, number>()
   for (const { cells } of rows) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1)
@@ -97,13 +97,13 @@ function titleCount(rows: readonly SampleRow[], width: number): number {
     count += 1
   }
   const next = rows[count]
-  // A sparse table has such rows everywhere: then they are its own.
+  // A sparse table has such rows everywhere: then they belong to it.
   const isFollowed = next !== undefined && next.cells.length >= width - 1
   const narrowBelow = rows.slice(count).filter(isNarrow).length
   return isFollowed && narrowBelow <= rows.length / 10 ? count : 0
 }
 
-/** Names for all columns: R writes none for the column of its row names. */
+/** Names for all columns: R writes none for the row names. */
 function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly string[] {
   const names = cells.map((cell, index) => (index === 0 ? cell.replace(/^#\s*/, '') : cell).trim())
   const isShifted =

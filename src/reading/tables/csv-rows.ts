@@ -6,7 +6,7 @@ const BLOCK_BYTES = 1024 * 1024
 
 /** DuckDB holds 2048 values of each column at once, for each thread: 4000 columns do not fit into the memory it has here. */
 export const TABLE_COLUMNS_MAX = 2000
-/** A longer line is a quote that was never closed, or no table. */
+/** A longer line is a quote that was never closed, or not a table. */
 const ROW_BYTES_MAX = 32 * 1024 * 1024
 
 /** A quote that is opened and never closed. */
@@ -34,7 +34,7 @@ export class TooWide extends AppError {
 }
 
 /**
- * The rows of a delimited file, one after the other, each byte looked at once: `next()` makes a row current, whose values
+ * The rows of a delimited file, in one pass: `next()` moves to the next row, whose values
  * are then `text(0)` to `text(count - 1)`. Memory is bounded by the longest row.
  */
 export class CsvRows {
@@ -46,7 +46,7 @@ export class CsvRows {
   endByte = 0
   /** A quote that closes before the end of its value, or never. */
   hasOddQuote = false
-  /** A value that is written otherwise than in plain CSV: DuckDB may read it differently. */
+  /** A value written in another way than in plain CSV: DuckDB may read it differently. */
   isUnusual = false
   readonly #dialect: CsvDialect
   readonly #source: ByteSource
@@ -85,7 +85,7 @@ export class CsvRows {
     return this.#kinds[index] === 0 && this.#starts[index] === this.#ends[index]
   }
 
-  /** The bytes of a value as they are, for a value without escapes. */
+  /** The raw bytes of a value without escapes. */
   bytes(index: number): Uint8Array {
     return this.#buffer.subarray(this.#starts[index], this.#ends[index])
   }
@@ -100,7 +100,7 @@ export class CsvRows {
     return kind < 2 ? text : this.#unescaped(text, kind === 3)
   }
 
-  /** The bytes of the current row as they are in the file, without its end. */
+  /** The raw bytes of the current row, without its end. */
   rowBytes(): Uint8Array {
     return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
   }
@@ -163,7 +163,7 @@ export class CsvRows {
         if (at < 0) return false
         lines += this.#linesWithin
       }
-      // The hot loop: everything that is not quoted goes through it.
+      // The hot loop: everything outside quotes goes through it.
       let byte = -1
       while (at < filled) {
         byte = buffer[at] ?? 0
@@ -242,7 +242,7 @@ export class CsvRows {
   #linesWithin = 0
   #escapesWithin = false
 
-  /** Where the quote closes that was opened before `at`; -1: not in this buffer. */
+  /** Where the quote opened before `at` closes; -1: not in this buffer. */
   #closingQuote(at: number): number {
     const { quote, escapedBy } = this.#dialect
     const buffer = this.#buffer
@@ -295,7 +295,7 @@ function oddlyQuoted(text: string, sign: string): string {
   return closing < 0 ? text : text.slice(1, closing) + text.slice(closing + 1)
 }
 
-/** Where bytes come from, a piece at a time. */
+/** A source of bytes, a piece at a time. */
 interface ByteSource {
   /** Fills the start of `target`; 0: at the end. */
   read(target: Uint8Array): number
@@ -313,7 +313,7 @@ export function bytesOf(bytes: Uint8Array): ByteSource {
   }
 }
 
-/** Reads a file from a place on; `close` it. */
+/** Reads a file from a position on; `close` it. */
 export function fileSource(path: string, startByte: number): ByteSource & { close(): void } {
   const file = openSync(path, 'r')
   let at = startByte
@@ -327,13 +327,13 @@ export function fileSource(path: string, startByte: number): ByteSource & { clos
   }
 }
 
-/** The format of a delimited file. All signs are bytes of ASCII: they mean the same anywhere in UTF-8. */
+/** The format of a delimited file. All characters are ASCII bytes: they mean the same anywhere in UTF-8. */
 export interface CsvDialect {
   /** null: a line is one value. */
   readonly delimiter: number | null
   /** Several delimiters in a row are one, as in columns that are aligned with spaces. */
   readonly isRun: boolean
-  /** null: quotes are letters like others. */
+  /** null: quotes are ordinary characters. */
   readonly quote: number | null
   /** Before a quote within quotes: the quote itself, or a backslash. */
   readonly escapedBy: number | null

@@ -12,7 +12,7 @@ import {
   TooWide,
 } from './csv-rows.ts'
 
-/** Signs that are tried, the more common first: it decides between equals. */
+/** Delimiters to try, the more common first, which also decides ties. */
 const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§']
   .filter((sign) => sign < '\x80')
   .map((sign) => sign.charCodeAt(0))
@@ -139,7 +139,7 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
       }
     }
   } catch (error) {
-    // The sample may end within quotes; what the whole file does is seen later.
+    // The sample may end within quotes; the whole file is checked later.
     if (!(error instanceof OpenQuote)) throw error
   }
   if (rowCount === 0) return 0
@@ -160,7 +160,7 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
   const isSpace = dialect.delimiter === SPACE
   const rare = DELIMITERS.indexOf(dialect.delimiter ?? 0) > 3
   let score = consistency * (0.4 + 0.6 * (cells === 0 ? 0 : plain / cells))
-  // Words are separated by spaces too: only a strict grid is a table.
+  // Words are separated by spaces, too: only a strict grid is a table.
   if (isSpace && modeCount < rowCount * 0.95) score *= 0.3
   else if (isSpace || rare) score *= 0.85
   if (hints.isTabSeparated && dialect.delimiter === 0x09) score = Math.min(1, score * 1.2)
@@ -174,7 +174,7 @@ const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
 
-/** From 0 to 1: how much a value looks like one value, and not like several or a part of one. */
+/** From 0 to 1: how much a value looks like a single value, not like several or a part of one. */
 function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number {
   if (isQuoted) return 1
   const value = text.trim()

@@ -13,12 +13,12 @@ import {
 } from './csv-rows.ts'
 import { BlockWriter, type PlainCsv } from './plain-csv.ts'
 
-/** Where the bytes of a table are: a file of UTF-8 without compression. */
+/** The location of a table's bytes, in an uncompressed UTF-8 file. */
 export interface CsvFile {
   readonly path: string
   /** After a byte order mark and a line that names the delimiter. */
   readonly startByte: number
-  /** Lines before that. */
+  /** Number of lines before that. */
   readonly linesBefore: number
 }
 
@@ -41,7 +41,7 @@ export class RowNotes {
 
 const LINES_NAMED = 10
 
-/** What all rows of a file are like: every byte was looked at. */
+/** What all rows of a file are like, from every byte. */
 export interface CsvSurvey {
   readonly rowCount: number
   readonly short: RowNotes
@@ -94,8 +94,8 @@ function isCommentRow(rows: CsvRows, layout: CsvLayout): boolean {
 }
 
 /**
- * Goes through all rows and copies them so that they can be read in one way only: those that are plain as they are, as they
- * are. @throws AppError `file_unreadable`
+ * Goes through all rows and copies them so that they can be read in only one way: plain rows
+ * unchanged. @throws AppError `file_unreadable`
  */
 export function surveyed(
   file: CsvFile,
@@ -151,7 +151,7 @@ function newNotes() {
   }
 }
 
-/** Makes the rows of the table current, one after the other. @returns their lines */
+/** Moves through the rows of the table, in order. @returns their lines */
 function* tableRows(
   rows: CsvRows,
   file: CsvFile,

@@ -80,7 +80,7 @@ function tableIn(
     return withDialect(dialect)
   } catch (error) {
     if (!(error instanceof OpenQuote)) throw error
-    // Perhaps quotes are letters here: inches, or how someone speaks. Only if every row is whole then.
+    // Perhaps quotes are ordinary characters here: inches, or speech. Only if every row is whole then.
     const found = withDialect({ ...dialect, quote: null, escapedBy: null })
     if (found.survey.short.count + found.survey.long.count > 0) throw error
     notes.warn(`A quote in ${error.place} is never closed: quotes were read as letters like others`)
@@ -100,7 +100,7 @@ async function beginOf(
   let linesBefore = 0
   let delimiter = delimiterOf(options.delimiter)
   const begin = new TextDecoder('latin1').decode(bytes.subarray(startByte, startByte + 16))
-  // Excel writes it, and Excel alone reads it.
+  // Excel writes it, and only Excel reads it.
   const named = /^"?sep=([\t !-~])"?(\r\n|\n|\r)/.exec(begin)
   if (named !== null) {
     startByte += named[0].length

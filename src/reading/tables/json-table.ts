@@ -67,7 +67,7 @@ function rowsSql(
   const named = columns?.map(({ name, type }) => `${literal(name)}: ${literal(type)}`)
   const types = named === undefined ? 'sample_size = -1' : `columns = {${named.join(', ')}}`
   const layout = format === 'json' ? 'auto' : 'newline_delimited'
-  // A single object may be as large as the file. Whole-file samples: no surprise in a late row.
+  // A single object may be as large as the file. Samples the whole file: no surprise in a late row.
   return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
 }
 
@@ -112,7 +112,7 @@ async function textualCopy(path: string, folder: string, notes: ReadingNotes): P
 const LONG = '-?[0-9]{16,}([.].*)?'
 const LONGEST_DIGITS = 38
 
-/** Integers that DuckDB would make a DOUBLE stay what they are: the columns are read as text, and looked at. */
+/** Integers that DuckDB would turn into a DOUBLE stay exact: the columns are read as text, and examined. */
 async function exactSql(
   connection: DuckDBConnection,
   { columns, rows: rowsOf }: JsonRows,
@@ -183,7 +183,7 @@ async function withLongFractionsAsText(path: string, copy: string): Promise<stri
   return copy
 }
 
-/** Larger files are not looked through again for a mistake. */
+/** Larger files are not searched for a mistake. */
 const LOOKED_AT_BYTES = 64 * 1024 * 1024
 
 /** null: nothing was found. */

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { literal } from '../../core/domain/identifier.ts'
 
-/** Files of rows without names, one after the other, whose lines end with `\n` and can be read in one way only. */
+/** Files of rows without names, in order, whose lines end with `\n` and can be read in only one way. */
 export interface PlainCsv {
   readonly paths: readonly string[]
   readonly delimiter: number

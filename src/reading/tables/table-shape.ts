@@ -1,12 +1,12 @@
-/** The structure of a file, checked before DuckDB reads it: some shapes end a process, or block it for minutes. */
+/** Checks the structure of a file before DuckDB reads it: some shapes crash a process, or block it for minutes. */
 import { createReadStream } from 'node:fs'
 import { couldNotRead } from '../document-format.ts'
 import { BACKSLASH } from './csv-rows.ts'
 
-/** DuckDB 1.5.5 reads JSON by recursion and crashes on deep nesting: from some thousand levels on. */
+/** DuckDB 1.5.5 reads JSON by recursion and crashes on nesting of some thousand levels. */
 const LEVELS_MAX = 200
 
-/** DuckDB 1.5.5 takes more than half a minute to find out how a CSV file of 100 000 columns is written. */
+/** DuckDB 1.5.5 takes over half a minute to detect the format of a CSV file with 100 000 columns. */
 export const FILE_COLUMNS_MAX = 10_000
 
 const LINE_BREAK = 0x0a
@@ -40,7 +40,7 @@ export async function checkJsonShape(path: string): Promise<{
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
       else if (isString) {
-        // No string holds the end of a line: one that is not closed must not hide what follows.
+        // A string cannot contain the end of a line: an unclosed one must not hide the rest.
         if (byte === QUOTE || byte === LINE_BREAK) isString = false
         else if (byte === BACKSLASH) isEscaped = true
       } else if (byte >= ZERO && byte <= NINE) {

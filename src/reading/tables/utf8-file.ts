@@ -63,7 +63,7 @@ function encodingOf(file: number): TextEncoding {
   return odd === null || mostlyUtf8(odd) ? 'utf-8' : guessedEncoding(odd)
 }
 
-/** UTF-8 with a few damaged letters is UTF-8. */
+/** UTF-8 with a few damaged letters is still UTF-8. */
 function mostlyUtf8(bytes: Uint8Array): boolean {
   const text = new TextDecoder('utf-8').decode(bytes)
   const beyond = text.match(/[^\0-\x7f]/g)?.length ?? 0
@@ -78,7 +78,7 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
   for (;;) {
     const size = readSync(file, buffer, 0, buffer.length, at)
     if (size === 0) return
-    // A letter that is cut at the end comes with the next block.
+    // A letter cut at the end comes with the next block.
     let end = size
     if (size === buffer.length) {
       for (let back = 1; back <= 3; back += 1) {
@@ -104,7 +104,7 @@ function isAllUtf8(file: number): boolean {
   return firstOddBlock(file) === null
 }
 
-/** @returns the number of places that were not valid */
+/** @returns the number of invalid positions */
 function transcode(file: number, path: string, encoding: TextEncoding): number {
   const decoder = streamingDecoder(encoding)
   const encoder = new TextEncoder()

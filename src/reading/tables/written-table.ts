@@ -4,7 +4,7 @@ import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 
 /**
- * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly are text there, with their type in
+ * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly are text, with their type in
  * the column.
  * @param source what a FROM takes
  * @param path of a file `table-<number>.parquet` in the folder of the job
@@ -35,12 +35,12 @@ const GROUP_CELLS = 6_000_000
 /** DuckDB's own step. */
 const GROUP_ROWS_MIN = 2048
 
-/** A group of rows is held in memory as a whole. */
+/** A group of rows is in memory as a whole. */
 function rowGroupSize(columnCount: number): number {
   return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
 }
 
-/** No table of a store can have a column of these: it becomes text. */
+/** A store's table cannot have a column of these: it becomes text. */
 const NOT_PORTABLE = /^"?(NULL|INVALID|ANY|STRING_LITERAL|INTEGER_LITERAL|GEOMETRY|VARIANT)\b/
 
 /** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their zone or fraction, or not at all. */

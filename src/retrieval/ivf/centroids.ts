@@ -10,7 +10,7 @@ import type { IndexRows } from '../vectors/exact-index.ts'
 import { type CentroidCodes, scan, sliceRows } from '../vectors/scan.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
 
-/** They were there before the first search. */
+/** They existed before the first search. */
 const ALWAYS = 0
 
 /** The centres of lists: unit vectors in shared memory, like those of an index. */
@@ -45,7 +45,7 @@ export class Centroids {
     return this.#block.bytes
   }
 
-  /** @returns false where the vector is not of unit length; nothing has changed then */
+  /** @returns false if the vector is not of unit length; nothing has changed then */
   store(list: number, vector: Float32Array): boolean {
     this.#open()
     this.#kernel.input.fill(0, vector.length, this.#shape.stride)
@@ -67,7 +67,7 @@ export class Centroids {
     return new Float32Array(this.#memory.memory.buffer, address, dimensions).slice()
   }
 
-  /** The numbers of the lists whose centroids are nearest, the nearest first. */
+  /** The numbers of the lists with the nearest centroids, nearest first. */
   nearest(queryVector: Float32Array, countMax: number): readonly number[] {
     const { address, capacity } = this.#extent
     const result = scan(this.#kernel, {
@@ -144,13 +144,13 @@ export const LIST_LIMITS = {
   listFactor: 2,
   /** Vectors per list for computing the centroids. */
   sampleRows: 32,
-  /** So often the centroids move; after that hardly any vector changes its list. */
+  /** Rounds of moving the centroids; after that hardly any vector changes its list. */
   roundsMax: 6,
-  /** The centroids stay where fewer of the sample change their list. */
+  /** Training stops when fewer of the sample change their list. */
   movedShareMin: 0.01,
   /** Products of two codes in one task of a thread: about 5 ms. */
   taskProducts: 64 * 1024 ** 2,
-  /** Vectors of the base that are searched for to measure the recall. */
+  /** Vectors of the base searched for to measure the recall. */
   questions: 200,
   /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
   depths: [10, 32, 100],

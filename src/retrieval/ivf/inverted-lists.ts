@@ -3,18 +3,18 @@ import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
 import { assignRows, type Centroids, LIST_LIMITS } from './centroids.ts'
 
-/** How many lists are to be read for up to `depth` neighbours. */
+/** How many lists to read for up to `depth` neighbours. */
 export interface Probing {
   readonly depth: number
   readonly probeCount: number
-  /** False: the rows are so numerous that reading all of them in order is faster. */
+  /** False: reading all rows in order is faster. */
   readonly isWorthwhile: boolean
 }
 
-/** Rows, or keys, that are looked at before the clock is. */
+/** Rows or keys between two looks at the clock. */
 const ROWS_PER_LOOK = 512
 
-/** Keys of chunks, and the number of the list of each. */
+/** Keys of chunks, and the list number of each. */
 export interface KeptLists {
   readonly keys: Float64Array
   readonly lists: Uint16Array
@@ -22,8 +22,8 @@ export interface KeptLists {
 
 /**
  * The rows of an index in lists, each row with the centroid that is nearest to it (Jégou, Douze and
- * Schmid 2011, IVF): a search reads the lists about its query vector only. Rows that have no list
- * yet wait in one more, which every search reads. All rows are such that are there now.
+ * Schmid 2011, IVF): a search reads only the lists near its query vector. Rows without a list
+ * wait in one more, which every search reads. All rows are current ones.
  */
 export class InvertedLists {
   readonly #base: IndexRows
@@ -38,7 +38,7 @@ export class InvertedLists {
 
   /**
    * @param centroids are released with the lists
-   * @throws AppError `out_of_memory`; the centroids are still the caller's then
+   * @throws AppError `out_of_memory`; the centroids then still belong to the caller
    */
   constructor(base: IndexRows, centroids: Centroids) {
     this.#base = base
@@ -61,7 +61,7 @@ export class InvertedLists {
     return this.#rows.countOf(this.#waiting)
   }
 
-  /** Resolves when no row is being given a list. */
+  /** Resolves when no row is being assigned. */
   async assigned(): Promise<void> {
     await this.#assigning
   }
@@ -82,7 +82,7 @@ export class InvertedLists {
     this.#reservedBytes = bytes
   }
 
-  /** The row holds a new vector, from the current change on. */
+  /** The row has a new vector, from the current change on. */
   stored(row: number): void {
     this.#rows.put(row, this.#waiting)
   }
@@ -91,7 +91,7 @@ export class InvertedLists {
     this.#rows.remove(row)
   }
 
-  /** The list of a row; null when it waits for one, or is not there. */
+  /** The list of a row; null when it waits for one, or is gone. */
   listOf(row: number): number | null {
     const list = this.#rows.listOf(row)
     return list === this.#waiting ? null : list
@@ -102,7 +102,7 @@ export class InvertedLists {
     return this.#rows.countOf(list)
   }
 
-  /** Gives all rows of the base a list that were there before these lists were. */
+  /** Assigns all rows of the base that existed before these lists. */
   async assignAll(signal: AbortSignal): Promise<void> {
     const rows = new Int32Array(this.#base.rows.rowCount)
     for (let row = 0; row < rows.length; row++) rows[row] = row
@@ -118,7 +118,7 @@ export class InvertedLists {
   }
 
   /**
-   * Gives rows the lists that they had before, by their keys; the others wait.
+   * Assigns rows to their former lists, by key; the others wait.
    * @returns how many had one
    */
   async takeOver({ keys, lists }: KeptLists, signal: AbortSignal): Promise<number> {
@@ -180,8 +180,8 @@ export class InvertedLists {
   }
 
   /**
-   * Gives waiting rows their lists, in the background, when there are enough. What fails leaves them
-   * waiting, where each search finds them, and is tried again after the next change.
+   * Assigns waiting rows in the background when there are enough. After a failure they keep
+   * waiting, where each search finds them, until the next change.
    */
   assignWaiting(): void {
     if (this.#assigning !== null || this.waitingCount < LIST_LIMITS.pendingMin) return
@@ -207,7 +207,7 @@ export class InvertedLists {
     }
   }
 
-  /** The numbers of all lists, that with the nearest centroid first. */
+  /** The numbers of all lists, nearest centroid first. */
   ranked(queryVector: Float32Array): readonly number[] {
     return this.#centroids.nearest(queryVector, this.count)
   }
@@ -237,7 +237,7 @@ export class InvertedLists {
     return size > total * LIST_LIMITS.scannedShareMax ? null : this.#joined(lists, size)
   }
 
-  /** Gives the memory back. Threads may still be reading; what they find is thrown away. */
+  /** Gives the memory back. Threads may still be reading; their results are dropped. */
   release(): void {
     this.#released.abort(new AppError('shutting_down', 'The lists are let go'))
     this.#centroids.release()
@@ -288,7 +288,7 @@ class RowLists {
     return this.#counts[list] ?? 0
   }
 
-  /** In no order. Not a copy: valid until the next change. */
+  /** In no particular order. Not a copy: valid until the next change. */
   rowsOf(list: number): Int32Array {
     return (this.#members[list] ?? new Int32Array()).subarray(0, this.countOf(list))
   }
@@ -299,7 +299,7 @@ class RowLists {
     return list === NO_LIST ? null : list
   }
 
-  /** Puts a row into a list, out of the one that it was in. */
+  /** Moves a row into a list, out of its former one. */
   put(row: number, list: number): void {
     this.remove(row)
     this.#makeRoom(row, list)
@@ -312,7 +312,7 @@ class RowLists {
     this.#placeOf[row] = count
   }
 
-  /** The last of its list takes its place there. */
+  /** The last row of its list takes its position. */
   remove(row: number): void {
     const list = this.#listOf[row] ?? NO_LIST
     if (list === NO_LIST) return

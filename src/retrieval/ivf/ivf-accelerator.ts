@@ -20,7 +20,7 @@ export interface ListFile {
 }
 
 /**
- * Inverted lists (IVF) over the cached vectors: read from their file, or trained in the background; trained again when the
+ * Inverted lists (IVF) over the cached vectors: loaded from their file, or trained in the background; retrained when the
  * knowledge base has grown.
  */
 export class IvfAccelerator implements Accelerator {
@@ -33,7 +33,7 @@ export class IvfAccelerator implements Accelerator {
   readonly #file: ListFile | null
   #isRead = false
   #saving: Promise<void> | null = null
-  /** Vectors when the lists were kept last. */
+  /** Number of vectors when the lists were last saved. */
   #keptCount = 0
 
   /** @param options `nlist` lists, trained on `train_count` vectors; unset: suited to the number of vectors */
@@ -120,7 +120,7 @@ export class IvfAccelerator implements Accelerator {
       })
   }
 
-  /** The lists of before; false: there are none that suit. Only the first training of a start can be spared. */
+  /** The saved lists; false: none that fit. Only the first training of a start can be avoided. */
   async #restored(signal: AbortSignal): Promise<boolean> {
     if (this.#file === null || this.#isRead) return false
     this.#isRead = true
@@ -134,13 +134,13 @@ export class IvfAccelerator implements Accelerator {
       return true
     } catch (error) {
       signal.throwIfAborted()
-      // Bytes that cannot be read, or whose lists have no room: a training says what is wrong.
+      // Unreadable bytes, or lists without room in memory: a training reports the error.
       if (error instanceof AppError && error.code === 'out_of_memory') throw error
       return false
     }
   }
 
-  /** Writes the lists to their file in the background: after a training, and when many vectors have come since. */
+  /** Writes the lists to their file in the background: after a training, and when many vectors were added since. */
   #keepWhereDue(): void {
     const { report } = this.#lists
     const isDue = this.#vectors.count > this.#keptCount * LIST_LIMITS.keptGrowth

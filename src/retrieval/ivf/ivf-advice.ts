@@ -2,15 +2,15 @@ import type { ExactIndex } from '../vectors/exact-index.ts'
 import { LIST_LIMITS } from './centroids.ts'
 import { IvfIndex } from './ivf-index.ts'
 
-/** Of the true neighbours, lists must find this share. */
+/** The share of the true neighbours that lists must find. */
 const RECALL_MIN = 0.99
 
 /** A row out of order takes some 7 times as long: searches are then three times as fast. */
 const SCANNED_SHARE_MAX = 1 / 21
 
 /**
- * Says where inverted lists would answer much faster. The first call trains and measures them in the background,
- * once for each size. They are dropped then: only CREATE INDEX makes searches approximate.
+ * Says where inverted lists would be much faster. The first call trains and measures them in the background,
+ * once per size, and drops them: only CREATE INDEX makes searches approximate.
  */
 export class IvfAdvice {
   readonly #vectors: ExactIndex
@@ -35,7 +35,7 @@ export class IvfAdvice {
       const end = () => {
         this.#measuring = null
       }
-      // A failure, as for lack of memory, leaves it without advice.
+      // A failure, such as a lack of memory, leaves it without advice.
       this.#measuring = this.#measure().then(end, end)
     }
     return this.#advice

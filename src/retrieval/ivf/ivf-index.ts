@@ -30,7 +30,7 @@ export class IvfIndex implements RowObserver {
   readonly #closing = new AbortController()
   #lists: InvertedLists | null = null
   #report: ListsReport | null = null
-  /** Hears of all changes, and is not searched yet. */
+  /** Receives all changes, and is not searched yet. */
   #next: InvertedLists | null = null
   #isTraining = false
 
@@ -70,14 +70,14 @@ export class IvfIndex implements RowObserver {
    * Builds lists of all vectors in the background. Searches continue, and switch to the new lists at once. A failure leaves
    * everything as it was.
    * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
-   * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending; the signal's reason
+   * that is not a count, `out_of_memory`, `shutting_down`, `internal` when threads keep ending; the signal's reason
    */
   async train(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
     try {
       return await this.#trained(options, stopped)
     } catch (error) {
-      // What fails after an abort fails because of it.
+      // A failure after an abort is caused by it.
       stopped.throwIfAborted()
       throw error
     }
@@ -192,12 +192,12 @@ export class IvfIndex implements RowObserver {
     return { ...about, probings: lists?.probings() ?? [], centroids, ...kept }
   }
 
-  /** Resolves when no row is being given a list in the background. */
+  /** Resolves when no row is being assigned in the background. */
   async settled(): Promise<void> {
     await this.#lists?.assigned()
   }
 
-  /** Rows that each search reads as they have no list yet. */
+  /** Rows without a list, which each search reads. */
   get waitingCount(): number {
     return this.#lists?.waitingCount ?? 0
   }
@@ -211,7 +211,7 @@ export class IvfIndex implements RowObserver {
     try {
       this.#lists?.makeRoom()
     } catch {
-      // Without them searches are exact, and take no more memory than they do.
+      // Without lists, searches are exact and use no memory for them.
       this.drop()
     }
     this.#lists?.assignWaiting()
@@ -222,7 +222,7 @@ export class IvfIndex implements RowObserver {
     this.drop()
   }
 
-  /** Lets the lists go: searches are exact. */
+  /** Releases the lists: searches are exact. */
   drop(): void {
     this.#lists?.release()
     this.#lists = null
@@ -280,7 +280,7 @@ export interface ListsReport {
   readonly vectorCount: number
 }
 
-/** Inverted lists as they are kept from one start to the next. */
+/** Inverted lists as saved from one start to the next. */
 export interface SavedLists {
   /** The knowledge base's revision when they were written. */
   readonly revision: number
@@ -289,7 +289,7 @@ export interface SavedLists {
   readonly options: Readonly<Record<string, number>>
   readonly report: ListsReport
   readonly probings: readonly Probing[]
-  /** One after the other, each of unit length; none where lists are not worthwhile. */
+  /** One after the other, each of unit length; empty if lists are not worthwhile. */
   readonly centroids: Float32Array
   /** The keys of chunks in a list. */
   readonly keys: Float64Array
@@ -303,7 +303,7 @@ type Header = Omit<SavedLists, 'centroids' | 'keys' | 'lists'> & {
   readonly keyCount: number
 }
 
-/** Another one where the bytes mean something else. */
+/** Changes with the meaning of the bytes. */
 const LISTS_FORMAT = 'eider ivf 1'
 const LENGTH_BYTES = 8
 const CHECK_BYTES = 8
@@ -322,7 +322,7 @@ export function bytesOfLists({ centroids, keys, lists, ...rest }: SavedLists): U
   return Buffer.concat([...content, new Uint8Array(check.buffer)])
 }
 
-/** null: they are not such bytes, or not whole. */
+/** null: other bytes, or incomplete ones. */
 export function listsOfBytes(bytes: Uint8Array): SavedLists | null {
   try {
     // A Buffer's slices would be views.

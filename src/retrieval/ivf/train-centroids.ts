@@ -6,7 +6,7 @@ import type { InvertedLists, Probing } from './inverted-lists.ts'
 
 /**
  * The centroids of spherical k-means (Dhillon and Modha 2001, Lloyd's rounds) over a sample of the
- * base's codes. The caller releases them; null where the base has no vectors.
+ * base's codes. The caller releases them; null if the base has no vectors.
  * @throws AppError `out_of_memory`, as `ScanRunner.assign`; the signal's reason
  */
 export async function trainedCentroids(
@@ -96,7 +96,7 @@ class Rounds {
     }
   }
 
-  /** @returns how many of the sample have another list than before */
+  /** @returns how many of the sample changed their list */
   async #assign(signal: AbortSignal): Promise<number> {
     const { base, centroids, sample: rows } = this.#parts
     let moved = 0
@@ -150,17 +150,17 @@ export interface ListRecall {
   readonly scannedShare: number
 }
 
-/** One vector of the base that was searched for. */
+/** A vector of the base, used as a query. */
 interface Question {
-  /** Lists, that with the nearest centroid first. */
+  /** Lists, nearest centroid first. */
   readonly ranked: readonly number[]
   /** For each neighbour, nearest first, the position of its list among these. */
   readonly places: readonly number[]
 }
 
 /**
- * Measures how many lists must be read: some of the base's own vectors, as their codes say them, are
- * searched for exactly, each among all others, and the lists of their neighbours looked up. Reading
+ * Measures how many lists to read: searches exactly for some of the base's own vectors, as decoded from
+ * their codes, each among all others, and looks up the lists of their neighbours. Reading
  * a list finds all that is in it, so that this is the recall of the searches themselves.
  */
 export async function measuredRecall(

@@ -1,4 +1,4 @@
-/** kernel/vector-scan.ts, compiled by scripts/build-kernel.ts: change that, not this. */
+/** kernel/vector-scan.ts, compiled by scripts/build-kernel.ts: edit that file, not this one. */
 export const SIMD_KERNEL_BASE64 = [
   'AGFzbQEAAAABXA5gAn9/AGAAAGAAAX9gAn9/AX9gAX8AYAN/fHwBf2AFf39/fHwAYAN/fH8Bf2ADf39/AGALf39/',
   'f39/f39/f38AYAV/f39/fwBgA39/fABgBX9/fX9/AGABfwF7AhIBA2VudgZtZW1vcnkCAwGAgAQDGBcFAQYBBwMD',

@@ -4,7 +4,7 @@ import { CANDIDATE_BYTES, type Extent, type RowShape } from './memory-layout.ts'
 export interface KernelOperations {
   openIndex(stride: number, holdsFloats: number): void
   openExtent(address: number, capacity: number): void
-  /** Stores the input; 0 when it is not of unit length, and nothing is stored. */
+  /** Stores the input; 0 if it is not of unit length, and nothing is stored. */
   storeRow(row: number, key: number, addedAt: number): number
   removeRow(row: number, removedAt: number): void
   /** Begins a search near the input, among the rows as they were at `seenAt`. */
@@ -18,9 +18,9 @@ export interface KernelOperations {
   beginLook(one: number, two: number, three: number, four: number, count: number): void
   /** Puts on the row list of each of them which of [from, to) it can not rule out. */
   look(from: number, to: number): void
-  /** Rows on its list after a look. */
+  /** Rows on its list after a pass. */
   openCount(): number
-  /** The rest of a scan for rows of the list at [from, to). How far it came, as `scanRange` does. */
+  /** The rest of a scan, for rows of the list at [from, to). Returns how far it came, as `scanRange` does. */
   settleRows(from: number, to: number): number
   /** With floats the number of `distances` and `keys`, without that of candidates. */
   finish(): number

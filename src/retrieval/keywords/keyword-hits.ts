@@ -5,8 +5,8 @@ import { type SearchedTerms, scorersOf } from './term-scorer.ts'
 const WINDOW_KEYS = 8192
 
 /**
- * The `count` chunks with the highest BM25, and all that are equal to the last of them; the best first. The scores are
- * those of `keywordScoresSql`, which adds up in any order: rounded they are equal.
+ * The `count` chunks with the highest BM25, and all that equal the last of them; best first. The scores are
+ * those of `keywordScoresSql`, which adds in any order: they are equal when rounded.
  * @param search.allowed ascending keys of the chunks among which to search; null: all
  */
 export function keywordHits(
@@ -69,7 +69,7 @@ export function ascendingKeys(keys: BigInt64Array): Uint32Array {
   return isSorted ? all : all.sort()
 }
 
-/** The keys that are in both, each ascending. */
+/** The keys in both lists, each ascending. */
 export function commonKeys(one: Uint32Array, other: Uint32Array): Uint32Array {
   const common = new Uint32Array(Math.min(one.length, other.length))
   let size = 0
@@ -93,10 +93,10 @@ export interface ScoredKey {
   readonly score: number
 }
 
-/** Keeps the highest scores, and those that are equal to the least of them. */
+/** Keeps the highest scores, and those equal to the lowest of them. */
 export class BestScores {
   readonly #count: number
-  /** The highest scores as a heap: the least of them is the first, and no other is less than the one at half its place. */
+  /** The highest scores as a heap: the lowest is first, and no other is less than the one at half its position. */
   readonly #heap: Float64Array
   #size = 0
   readonly #keys: number[] = []

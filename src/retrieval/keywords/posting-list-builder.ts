@@ -33,7 +33,7 @@ export class PostingListBuilder {
     this.#postingsMax = postingsMax
   }
 
-  /** @returns false when they are too many: nothing is whole then */
+  /** @returns false if there are too many: then nothing is complete */
   add(batch: ColumnBatch): boolean {
     this.#count += batch.rowCount
     if (this.#count > this.#postingsMax) return false
@@ -62,7 +62,7 @@ export class PostingListBuilder {
     return { revision, nextKey, corpus: { chunkCount, meanTermCount } }
   }
 
-  /** null for a term whose numbers are too large for a list. */
+  /** null for a term with numbers too large for a list. */
   lists(): ReadonlyMap<bigint, PostingList | null> {
     return new Map([...this.#growing].map(([term, list]) => [term, list.list()]))
   }
@@ -120,7 +120,7 @@ class GrowingList {
     let last = this.#size === 0 ? -1 : (this.#keys[this.#size - 1] ?? 0)
     for (let row = start; row < end; row += 1) {
       const key = halves[2 * row] ?? 0
-      // Recent postings are read from the least key on that any of the terms wants.
+      // Recent postings are read from the least key that any of the terms needs.
       if (key < this.#since && halves[2 * row + 1] === 0) continue
       const frequency = rows.frequencies[row] ?? 0
       const termCount = rows.termCounts[row] ?? 0
@@ -177,7 +177,7 @@ function sorted(list: PostingList): PostingList {
   )
 }
 
-/** The postings at some places, in that order. */
+/** The postings at some positions, in that order. */
 function picked(
   { keys, frequencies, termCounts }: PostingList,
   places: readonly number[],
@@ -189,13 +189,13 @@ function picked(
   }
 }
 
-/** Sorted postings are looked up term by term: DuckDB then reads the blocks of that term alone, in half the time. */
+/** Sorted postings are looked up term by term: DuckDB then reads only the blocks of that term, in half the time. */
 const SINGLE_TERMS_MAX = 16
 
 /**
  * A SELECT of `term, chunk_key, frequency, term_count`, and of four rows with the frequency 0 that say of what state
  * these are: the `chunk_key` of the row with the `term_count` 0 is its revision, with 1 the key of the next chunk, with 2
- * the number of all chunks, with 3 the number of all their terms. It may give recent postings that were not wanted.
+ * the number of all chunks, with 3 the number of all their terms. It may return unneeded recent postings.
  * @param known of the requested revision, if counted before: of the four rows only the first is made then
  */
 export function postingsSql(
@@ -234,7 +234,7 @@ export function postingsSql(
   return { sql: [state, ...sorted, recent].join(' UNION ALL '), values, isShort }
 }
 
-/** Made all at once, they come in half the time: 28 bytes each. */
+/** Created all at once, they take half the time: 28 bytes each. */
 const SHORT_POSTINGS_MAX = 1_000_000
 
 const POSTING_COLUMNS = 'term, chunk_key, frequency, term_count'

@@ -48,13 +48,13 @@ interface KnownList {
   readonly revision: number
   /** The key of the next chunk after that revision. */
   readonly nextKey: number
-  /** null: it is too long, or has numbers that a list has no room for. */
+  /** null: it is too long, or has numbers too large for a list. */
   readonly list: PostingList | null
 }
 
 /**
- * The postings of the terms that were searched last, as the tables of their knowledge bases have them. After a write
- * only what came is read, since chunks have ascending keys; what went is known from the write.
+ * The postings of the last searched terms, as the tables of their knowledge bases have them. After a write
+ * only new ones are read, since chunks have ascending keys; the write tells which are gone.
  */
 export class PostingLists {
   readonly #reader: ColumnReader
@@ -77,7 +77,7 @@ export class PostingLists {
     return this.#lists.size
   }
 
-  /** A write was committed. @param removedKeys null: not known */
+  /** A write was committed. @param removedKeys null: unknown */
   committed(
     { id }: Pick<TableIds, 'id'>,
     revision: number,
@@ -88,11 +88,11 @@ export class PostingLists {
   }
 
   /**
-   * @returns null when they are too many postings for this
+   * @returns null if there are too many postings for this
    * @throws AppError as `SqlEngine.run` does
    */
   async postingsOf(search: TermsSearch, signal: AbortSignal): Promise<TermPostings | null> {
-    // The same search many times at once reads its lists once.
+    // Identical searches at the same time read their lists once.
     const running = this.#reading.of(nameOfSearch(search))
     if (running !== undefined) await abortable(running, signal)
     const { ids, revision, terms } = search
@@ -143,7 +143,7 @@ export class PostingLists {
     if (known !== null && builder?.state().revision === known.revision) {
       return this.#keep(search, partial, { state: known, lists: builder.lists() })
     }
-    // Where something was known, a write came in between: what was counted is of before it.
+    // If something was known, a write came in between: the count is from before it.
     const own =
       known === null || builder === null
         ? builder
@@ -240,8 +240,8 @@ interface Removal {
 }
 
 /**
- * The chunks that the last writes have removed, for posting lists that were made before. Revisions follow each other without
- * a gap: where the removals of one are not known, those before it are forgotten.
+ * The chunks removed by the last writes, for older posting lists. Revisions follow each other without
+ * a gap: if the removals of one are unknown, those before it are forgotten.
  */
 export class Tombstones {
   readonly #removals = new Map<number, Removal[]>()
@@ -258,7 +258,7 @@ export class Tombstones {
 
   /**
    * The keys removed by the revisions after `from`, up to `to`, ascending.
-   * @returns null when that is not known of each of them
+   * @returns null if that is unknown for one of them
    */
   between(id: number, from: number, to: number): Uint32Array | null {
     const removals = this.#removals.get(id) ?? []

@@ -2,7 +2,7 @@ import { BM25 } from '../../core/domain/hybrid-search.ts'
 
 const SCALE = 10 ** BM25.scoreDigits
 
-/** The chunks that hold one term: three lists of one length. */
+/** The chunks with one term: three lists of equal length. */
 export interface PostingList {
   /** Ascending. */
   readonly keys: Uint32Array
@@ -29,27 +29,27 @@ export interface SearchedTerms {
   readonly phrases: PhrasePostings | null
 }
 
-/** The chunks that hold quoted phrases, which hold all terms of these. */
+/** The chunks with the quoted phrases, and therefore with all their terms. */
 export interface PhrasePostings {
   /** Ascending. */
   readonly keys: Uint32Array
   /** The bonus to each score. */
   readonly bonuses: Float64Array
-  /** What they can add at most. */
+  /** The most they can add. */
   readonly bound: number
   /** Other chunks have no score. */
   readonly isFilter: boolean
 }
 
-/** What makes up a score, chunk by chunk. */
+/** The parts of a score, chunk by chunk. */
 export interface Scorer {
-  /** Infinity: there is none. */
+  /** Infinity: none. */
   readonly nextKey: number
   /** @param scores of the keys from the first one on; of those keys all are added */
   addTo(scores: Float64Array, first: number): void
 }
 
-/** In one order: scores are sums, and these are equal only so. */
+/** In a fixed order: scores are sums, and only equal then. */
 export function scorersOf(terms: SearchedTerms): readonly Scorer[] {
   const { phrases } = terms
   return [...termScorers(terms), ...(phrases === null ? [] : [new PhraseScorer(phrases)])]
@@ -124,7 +124,7 @@ class PhraseScorer implements Scorer {
     for (; this.#index < keys.length; this.#index += 1) {
       const slot = (keys[this.#index] ?? 0) - first
       if (slot >= scores.length) return
-      // A chunk that came after its phrases were found, or has gone since, has no score of terms.
+      // A chunk added since its phrases were found, or removed since, has no score of terms.
       if ((scores[slot] ?? 0) > 0) scores[slot] = (scores[slot] ?? 0) + (bonuses[this.#index] ?? 0)
     }
   }
@@ -134,7 +134,7 @@ class PhraseScorer implements Scorer {
   }
 }
 
-/** -1: it is not there. @param keys ascending */
+/** -1: missing. @param keys ascending */
 function keyIndex(key: number, keys: Uint32Array): number {
   let low = 0
   let high = keys.length
@@ -146,7 +146,7 @@ function keyIndex(key: number, keys: Uint32Array): number {
   return keys[low] === key ? low : -1
 }
 
-/** What no chunk's score reaches: each term as often as can be. */
+/** An upper bound for every score: each term at its highest frequency. */
 export function scoreBound(terms: SearchedTerms): number {
   const weights = termScorers(terms).reduce((sum, { weight }) => sum + weight, 0)
   return Math.round((weights * (BM25.k1 + 1) + (terms.phrases?.bound ?? 0)) * SCALE) / SCALE

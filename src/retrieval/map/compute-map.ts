@@ -1,4 +1,4 @@
-/** The main thread's side of one map: it reads vectors and texts, and a thread does the rest. */
+/** The main thread's side of a map: reads vectors and texts; a thread does the rest. */
 
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -14,7 +14,7 @@ import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
 import type { RegionText } from './region-words.ts'
 
-/** With more chunks, these many from everywhere. */
+/** With more chunks, a sample of this many from everywhere. */
 const POINTS_MAX = 200_000
 /** Vectors that suffice to find the components of all. */
 const SAMPLE_MAX = 4_000
@@ -32,7 +32,7 @@ export interface ComputeMapDeps {
 
 /**
  * @param onProgress called often; what it throws ends the work
- * @throws what reading throws, the signal's reason
+ * @throws errors of reading; the signal's reason
  */
 export async function computeMap(
   kb: KnowledgeBase,
@@ -89,7 +89,7 @@ async function sampleOf({ revision, count, dimensions, batches }: VectorRows, si
       taken += 1
     }
   }
-  // A few may have come since the first reading.
+  // A few may have been added since the first reading.
   const rowsMax = count === 0 ? 0 : Math.min(POINTS_MAX, Math.ceil(count * 1.1) + 1_000)
   return { revision, dimensions, rowsMax, values: values.slice(0, taken * dimensions) }
 }
@@ -126,7 +126,7 @@ async function sendRows(
   return { revision, chunkCount: count }
 }
 
-/** Copies, as a batch is valid until the next one only. */
+/** Copies, because a batch is valid only until the next one. */
 function chosenRows(
   { keys, vectors }: VectorBatch,
   dimensions: number,
@@ -168,7 +168,7 @@ function unexpected({ kind }: FromMapThread): Error {
   return new Error(`the thread of a map answered "${kind}" to something else`)
 }
 
-/** A thread that handles one request after the other, and ends at once when the map is no longer wanted. */
+/** A thread that handles one request at a time, and ends at once when the map is no longer wanted. */
 class MapWorker {
   readonly #host: WorkerHost
   readonly #signal: AbortSignal

@@ -15,16 +15,16 @@ import { fileOf } from './map-files.ts'
 /** For all maps in memory; others are read again from their files. */
 const MAPS_BYTES_MAX = 32 * 1024 ** 2
 const POINT_BYTES = 14
-/** Between two maps of one knowledge base, so that one that is being filled is not mapped all the time. */
+/** Between two maps of one knowledge base, so that it is not mapped all the time while it is filled. */
 const PAUSE_MS_MIN = 3_000
 const PAUSE_FACTOR = 4
-/** Each further failure doubles the pause up to this: what fails again and again costs little. */
+/** Each further failure doubles the pause up to this, so that repeated failures cost little. */
 const FAILED_PAUSE_MS_MAX = 600_000
 
 export interface ComputedMapsDeps extends ComputeMapDeps {
   readonly files: DerivedFiles
   snapshot(): CatalogSnapshot
-  /** Called with what failed; the page shows it. */
+  /** Called with the failure; the page shows it. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -34,13 +34,13 @@ interface Entry {
   failure: string | null
   /** Since the last success. */
   failureCount: number
-  /** When the next one may start, by `nowMs`. */
+  /** The earliest start of the next one, by `nowMs`. */
   nextMs: number
 }
 
 /**
- * Maps of knowledge bases: computed in the background when one is looked at, one after the other, and kept in files, which
- * are derived and in no backup.
+ * Maps of knowledge bases: computed in the background when first viewed, one at a time, and kept in files, which
+ * are derived and not backed up.
  */
 export class ComputedMaps implements ChunkMaps {
   readonly #deps: ComputedMapsDeps
@@ -135,7 +135,7 @@ export class ComputedMaps implements ChunkMaps {
   async #keep(kb: KnowledgeBase, map: ChunkMap): Promise<void> {
     const { files } = this.#deps
     this.#maps.set(fileOf(kb), map)
-    // Without a file it is computed again after a restart. An empty one replaces the words of texts that were deleted.
+    // Without a file it is computed again after a restart. An empty one replaces the words of deleted texts.
     await files.write(fileOf(kb), bytesOfMap(map, kb)).catch(() => {})
     const names = this.#names()
     for (const name of this.#entries.keys()) {
@@ -143,7 +143,7 @@ export class ComputedMaps implements ChunkMaps {
       this.#entries.delete(name)
       this.#maps.delete(name)
     }
-    // It may have gone while it was written.
+    // It may have gone during the write.
     await files.keepOnly(names).catch(() => {})
   }
 
@@ -159,10 +159,10 @@ function pauseMs(tookMs: number, failureCount: number): number {
   return Math.max(least, Math.min(FAILED_PAUSE_MS_MAX, least * 2 ** (failureCount - 1)))
 }
 
-/** The knowledge base is not there any more, or not with these vectors. */
+/** The knowledge base is gone, or has other vectors. */
 class Gone extends Error {}
 
-// A map as bytes of a file: from one start to the next, since computing it takes seconds.
+// A map as the bytes of a file, kept across restarts because computing it takes seconds.
 
 /** The knowledge base: a later one may have the same id. */
 interface Owner {
@@ -187,7 +187,7 @@ function bytesOfMap(map: ChunkMap, { createdAt }: Owner): Uint8Array {
   return Buffer.concat([...parts, new Uint8Array(new BigUint64Array([checkOf(parts)]).buffer)])
 }
 
-/** null: they are not such bytes, not whole, or those of another knowledge base. */
+/** null: other bytes, incomplete ones, or those of another knowledge base. */
 function mapOfBytes(bytes: Uint8Array, owner: Owner): ChunkMap | null {
   try {
     // A Buffer's slices would be views.

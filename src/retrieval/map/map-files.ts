@@ -1,4 +1,4 @@
-/** The files of maps, which hold words of the texts: they go when their knowledge base goes, or its vectors. */
+/** The files of maps, which contain words of the texts: they are deleted with their knowledge base or its vectors. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { DerivedFiles } from '../../core/domain/ports/retrieval-ports.ts'
@@ -19,7 +19,7 @@ export class MapFileUpkeep {
     this.#definitionsVersion = definitionsVersion
   }
 
-  /** Called with every write: it looks at the files only where a knowledge base went, or its vectors. */
+  /** Called with every write: checks the files only if a knowledge base or its vectors are gone. */
   catalogChanged({ knowledgeBases, definitionsVersion }: CatalogSnapshot): void {
     if (definitionsVersion === this.#definitionsVersion) return
     this.#definitionsVersion = definitionsVersion

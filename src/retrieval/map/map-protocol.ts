@@ -9,15 +9,15 @@ export type ToMapThread =
       readonly kind: 'sample'
       readonly values: Float32Array
       readonly dimensions: number
-      /** Rows that are to come. */
+      /** The number of rows that will come. */
       readonly rowsMax: number
     }
-  /** Vectors with the keys of their chunks: as often as there are some. */
+  /** Vectors with the keys of their chunks; repeated as often as needed. */
   | { readonly kind: 'rows'; readonly keys: BigInt64Array; readonly values: Float32Array }
   | { readonly kind: 'place' }
   | { readonly kind: 'name'; readonly texts: readonly RegionText[]; readonly language: Language }
 
-/** A chunk whose text shall say what its region is about. */
+/** A chunk whose text helps to name its region. */
 export interface WantedTexts {
   readonly keys: BigInt64Array
   /** Of each. */

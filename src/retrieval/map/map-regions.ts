@@ -5,9 +5,9 @@
 import type { SeededRandom } from './layout/principal-components.ts'
 
 export interface MapRegion {
-  /** 0: the one seen from farthest away. */
+  /** 0: the most distant one. */
   readonly level: number
-  /** Index of the region that it is a part of; null at level 0. */
+  /** Index of the region it is a part of; null at level 0. */
   readonly parent: number | null
   readonly x: number
   readonly y: number
@@ -15,7 +15,7 @@ export interface MapRegion {
 }
 
 export interface MapRegions {
-  /** A level after the other, the larger ones of each first. */
+  /** Level by level, the larger ones of each first. */
   readonly regions: readonly MapRegion[]
   /** The index of each point's region at the last level. */
   readonly ofPoints: Uint16Array
@@ -26,7 +26,7 @@ const REGIONS_MAX = 150
 const REGIONS_MIN = 3
 /** For the most distant view: as many as there are distinct colours. */
 const FIRST_REGIONS_MAX = 8
-/** With fewer regions, a level between the first and the last would be as one of them. */
+/** With fewer regions, a level between the first and the last would equal one of them. */
 const THREE_LEVELS_MIN = 30
 const ROUNDS = 12
 const SAMPLE_MAX = 20_000
@@ -101,7 +101,7 @@ function startCentres(places: Float32Array, count: number, random: SeededRandom)
   return centres
 }
 
-/** An index, each as likely as its weight says. */
+/** A random index, by weight. */
 function drawn(weights: Float64Array, random: SeededRandom): number {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   let left = random.next() * total
@@ -128,7 +128,7 @@ function nearestCentre(centres: Float32Array, x: number, y: number): number {
 /** The clusters that form a region. */
 type Group = readonly number[]
 
-/** Groups of clusters, those of the view from farthest away first; the last level has a cluster each. */
+/** Groups of clusters, the most distant view first; in the last level, each cluster alone. */
 function joinedLevels({ centres, sizes }: Clusters): readonly (readonly Group[])[] {
   let groups = Array.from(sizes, (size, cluster) => {
     const x = centres[cluster * 2] ?? 0
@@ -158,7 +158,7 @@ interface GroupPlace {
   readonly size: number
 }
 
-/** The two whose joining adds least to the squared distances from the middle. */
+/** The two whose joining adds least to the squared distances from the centre. */
 function withNearestJoined(groups: readonly GroupPlace[]): GroupPlace[] {
   let least = Number.POSITIVE_INFINITY
   let pair: readonly [GroupPlace, GroupPlace] | undefined

@@ -1,4 +1,4 @@
-/** One thread's side of a map: vectors come in, points with named regions go out. What it throws ends the thread. */
+/** One thread's side of a map: takes vectors, returns points with named regions. An error it throws ends the thread. */
 import { MAP_SIDE, type MapProgress } from '../../core/domain/ports/search-ports.ts'
 import { layOut } from './layout/lay-out.ts'
 import {
@@ -17,28 +17,28 @@ import {
 import { type MapRegions, mapRegions } from './map-regions.ts'
 import { regionWords } from './region-words.ts'
 
-/** Numbers of a vector that are left: neighbours in these are neighbours in all, nearly. */
+/** Remaining numbers of a vector: neighbours in these are nearly neighbours in all. */
 const COMPONENTS = 64
-/** Any will do; with another one all maps look otherwise. */
+/** Any will do; another one changes all maps. */
 const SEED = 20_180_209
-/** Texts that are read to name the regions: some for each, and in total about this many at most. */
+/** Texts read to name the regions: some for each, and about this many in total. */
 const REGION_TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
-/** On each of the four sides, this share of the points may be farther out: they are drawn at the edge. */
+/** On each of the four sides, this share of the points may lie outside: they are drawn at the edge. */
 const OUTER_SHARE = 0.002
-/** Left free on each side, as a share of the size of what is shown. */
+/** Margin on each side, as a share of the size of the picture. */
 const EDGE_SHARE = 0.03
 
 type Post = (message: FromMapThread, transfer?: readonly ArrayBuffer[]) => void
 
-/** Told in this order: a sample, the rows in as many parts as there are, to place them, to name the regions. */
+/** Called in this order: a sample, the rows in parts, place them, name the regions. */
 export class MapThread {
   readonly #post: Post
   #components: Components | null = null
   #dimensions = 0
   #rowCount = 0
   #keys = new BigInt64Array()
-  /** Row by row, `#components.count` numbers each: the only ones of a vector that are kept. */
+  /** Row by row, `#components.count` numbers each: all that is kept of a vector. */
   #reduced = new Float32Array()
   #placed: PlacedMap | null = null
 
@@ -112,7 +112,7 @@ export class MapThread {
   }
 }
 
-/** A row with an invalid number has no direction: it is in the middle. */
+/** A row with an invalid number has no direction: it goes to the middle. */
 function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   for (let from = 0; from < values.length; from += dimensions) {
     let sum = 0
@@ -122,7 +122,7 @@ function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   return values
 }
 
-/** The rows in the order of their keys, so that the same chunks always make the same map. */
+/** The rows in key order, so that the same chunks always make the same map. */
 function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
   const isSorted = keys.every((key, at) => at === 0 || (keys[at - 1] ?? 0n) < key)
   if (isSorted) return { keys: keys.slice(), values: values.subarray(0, keys.length * dimensions) }
@@ -136,7 +136,7 @@ function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
 }
 
 /**
- * Places as whole numbers from 0 to `MAP_SIDE`, with the same scale in both directions.
+ * Positions as whole numbers from 0 to `MAP_SIDE`, with the same scale in both directions.
  * @param places x and y of each point, in any unit
  * @returns `scaled`: x and y of each point again, one after the other
  */
@@ -159,7 +159,7 @@ function onSide(places: Float32Array) {
   return { x, y, scaled }
 }
 
-/** Where nearly all points are, along one direction. */
+/** The range of nearly all points along one direction. */
 function bounds(places: Float32Array, direction: 0 | 1): readonly [number, number] {
   const sorted = Float32Array.from({ length: places.length / 2 }, (_, point) => {
     return places[point * 2 + direction] ?? 0
@@ -168,7 +168,7 @@ function bounds(places: Float32Array, direction: 0 | 1): readonly [number, numbe
   return [sorted[outer] ?? 0, sorted[sorted.length - 1 - outer] ?? 0]
 }
 
-/** Chunks from everywhere in each region of the last level, the more the larger it is. */
+/** Chunks from everywhere in each region of the last level, the larger the more. */
 function wantedTexts(keys: BigInt64Array, { ofPoints, regions }: MapRegions): WantedTexts {
   const share = Math.min(1, REGION_TEXTS_MAX / Math.max(1, keys.length))
   const seen = new Int32Array(regions.length)

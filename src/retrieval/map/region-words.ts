@@ -1,5 +1,5 @@
 /**
- * The words that distinguish a region: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the terms of
+ * The words that characterise a region: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the terms of
  * keyword search, each shown as its most frequent word.
  */
 
@@ -17,18 +17,18 @@ export interface RegionText {
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
 const LABEL_CHARS_MAX = 30
-/** No script has this many marks on one letter: they would cover what is above and below. */
+/** No script has this many marks on one letter: they would cover the lines above and below. */
 const PILED_MARKS = /\p{M}{4}/u
 /** A word must be this much more common inside a region than outside to describe it. */
 const LIFT_MIN = 2
-/** In fewer texts of a region a word is chance. */
+/** A word in fewer texts of a region is there by chance. */
 const TEXTS_MIN = 2
-/** A word in more of the other texts is one of the language, or of everything here. */
+/** A word in more of the other texts belongs to the language, or to everything here. */
 const OUTSIDE_MAX = 0.3
-/** Fewer texts say nothing about what is common. */
+/** Fewer texts do not show what is common. */
 const FEW_TEXTS = 10
 
-/** For each region its words, the one that says most first. */
+/** For each region its words, the most telling first. */
 export function regionWords(
   regions: readonly MapRegion[],
   texts: readonly RegionText[],
@@ -65,7 +65,7 @@ function bestTerms(own: TextCounts, all: TextCounts): readonly string[] {
   const scored: { term: string; score: number }[] = []
   for (const [term, count] of own.texts) {
     const share = count / own.textCount
-    // As if half a text of each kind more had been seen: none outside is not infinitely rare.
+    // As if half a text more of each kind had been seen: none outside is not infinitely rare.
     const outside = ((all.texts.get(term) ?? count) - count + 0.5) / (outsideCount + 1)
     const isCommon = share < LIFT_MIN * outside || outside > OUTSIDE_MAX
     if (!isFew && (count < TEXTS_MIN || isCommon)) continue
@@ -76,7 +76,7 @@ function bestTerms(own: TextCounts, all: TextCounts): readonly string[] {
   return scored.slice(0, WORDS_MAX).map(({ term }) => term)
 }
 
-/** Terms of texts, and the words that they were. */
+/** Terms of texts, and the words they come from. */
 class TermCounter {
   readonly #analyzer: Analyzer
   /** Word → its term; null: it has none, as "the" in English. */

@@ -1,10 +1,10 @@
 import { RecordRow, recordKey, recordLength } from './row-records.ts'
 
-/** For a block into which rows are written one by one: the first is small, since most knowledge bases are. */
+/** For a block into which rows are written one by one: the first is small, as most knowledge bases are. */
 const FIRST_BLOCK_BYTES = 16 * 1024
 const BLOCK_BYTES_MAX = 1024 * 1024
 
-/** Records one after the other. Only its last part is written; what is written stays as it is. */
+/** Records, appended: what is written does not change. */
 export class RecordBlock {
   readonly bytes: Buffer
   readonly table: RecordTable
@@ -20,7 +20,7 @@ export class RecordBlock {
   }
 }
 
-/** Which block, and where in it. */
+/** The block, and the position in it. */
 interface Place {
   readonly block: RecordBlock
   readonly at: number
@@ -28,7 +28,7 @@ interface Place {
 
 const KEYS_PER_PAGE = 256
 
-/** Blocks and places of the keys of one page: they come from a counter, so most of them exist. */
+/** Blocks and positions of the keys of one page: they come from a counter, so most of them exist. */
 interface Page {
   readonly blocks: (RecordBlock | null)[]
   readonly places: Uint32Array
@@ -68,7 +68,7 @@ export class RecordTable {
     return made
   }
 
-  /** Takes records that follow each other, without a copy. */
+  /** Takes consecutive records, without a copy. */
   addBlock(bytes: Buffer): RecordBlock {
     const block = this.#newBlock(bytes)
     for (let at = 0; at < bytes.length; at += recordLength(bytes, at)) this.#put(block, at)
@@ -107,7 +107,7 @@ export class RecordTable {
     return block
   }
 
-  /** Mostly of removed rows: the others are read again on demand. */
+  /** Mostly removed rows: the others are read again on demand. */
   #isWaste(block: RecordBlock): boolean {
     return block !== this.#open && block.live * 2 < block.used
   }
@@ -141,7 +141,7 @@ export class RecordTable {
     block.lastKey = Math.max(block.lastKey, key)
   }
 
-  /** @returns the block that held it; null: none */
+  /** @returns the block that had it; null: none */
   #forget(key: number): RecordBlock | null {
     const place = this.#placeOf(key)
     if (place === undefined) return null

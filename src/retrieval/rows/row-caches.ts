@@ -16,10 +16,10 @@ import { numbersOfKeys } from '../vectors/row-table.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'
 import { nextKey, RecordRow, readRange, readRecords } from './row-records.ts'
 
-/** A statement reads rows of more columns itself. */
+/** With more columns, a statement reads the rows itself. */
 const CACHED_COLUMNS_MAX = 64
 
-/** More rows are read by a statement as fast. */
+/** With more rows, a statement is as fast. */
 const LOOKUP_KEYS_MAX = 1_000
 
 /** After this many missing rows, the others are read in the background. */
@@ -30,7 +30,7 @@ const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
 
-/** After this many writes in between, it waits for the next reason. */
+/** After this many writes in between, it waits for the next occasion. */
 const OVERTAKEN_MAX = 100
 
 export interface RowCachesDeps {
@@ -41,12 +41,12 @@ export interface RowCachesDeps {
 /** The rows of one knowledge base that are in memory. */
 interface RowCache {
   readonly table: RecordTable
-  /** Physical names of the metadata columns that its records have, in their order. */
+  /** Physical names of the metadata columns in its records, in order. */
   readonly columns: readonly string[]
   /** Writes that a new transaction may see. */
   commitCount: number
   isCommitting: boolean
-  /** Rows that were read one by one since the others were read. */
+  /** Rows read one by one since the others were read. */
   missedCount: number
   /** All rows with a lesser key were read in the background. */
   filledTo: number
@@ -54,14 +54,14 @@ interface RowCache {
 
 /**
  * Rows of chunks in memory, told of each write after its commit and before its answer. A chunk's text never changes under
- * its key, so that only the rows of chunks that went or got other metadata are let go. All are bounded together: the block
- * that has been there longest goes first, and its rows are read again when they are wanted.
+ * its key, so only the rows of chunks that were removed or got other metadata are dropped. All are bounded together: the
+ * oldest block is dropped first, and its rows are read again on demand.
  */
 export class RowCaches implements ChunkRows, CommitListener {
   readonly #deps: RowCachesDeps
   readonly #bytesMax: number
   readonly #caches = new Map<number, RowCache>()
-  /** All blocks, in the order in which they came. */
+  /** All blocks, in order of arrival. */
   readonly #blocks = new Set<RecordBlock>()
   readonly #stopping = new AbortController()
   #bytes = 0
@@ -153,7 +153,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
     for (const [id, cache] of [...this.#caches]) {
       const kb = byId.get(id)
-      // Values move to a new column where its type has become another.
+      // Values move to a new column if its type has changed.
       if (kb === undefined || !hasColumns(kb, cache.columns)) this.#forget(id)
     }
   }
@@ -169,7 +169,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     for (const id of [...this.#caches.keys()]) this.#forget(id)
   }
 
-  /** null: its rows are not kept, or it is another than the one that was planned for. */
+  /** null: its rows are not kept, or it differs from the planned one. */
   #cacheOf(planned: KnowledgeBase): RowCache | null {
     if (this.#bytesMax === 0) return null
     const known = this.#caches.get(planned.id)
@@ -215,7 +215,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     return this.#caches.get(id) === cache && cache.commitCount === commitCount
   }
 
-  /** Has the other rows of a knowledge base read that is searched more than once. */
+  /** Reads the other rows of a knowledge base that is searched more than once. */
   #missed(kb: KnowledgeBase, cache: RowCache, count: number): void {
     cache.missedCount += count
     if (cache.missedCount < MISSED_MAX) return
@@ -224,7 +224,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     this.#filling = this.#filling.then(() => this.#fill(kb, cache)).catch(() => {})
   }
 
-  /** Reads all rows that came since the last time, as far as there is room. */
+  /** Reads all rows added since the last time, as far as there is room. */
   async #fill(kb: KnowledgeBase, cache: RowCache): Promise<void> {
     const { reader } = this.#deps
     const { signal } = this.#stopping
@@ -250,7 +250,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     cache.missedCount = 0
   }
 
-  /** Counts a new block, and lets others go for it. @returns its last key */
+  /** Counts a new block, and drops others for it. @returns its last key */
   #keep(made: RecordBlock): number {
     this.#blocks.add(made)
     this.#bytes += made.bytes.length

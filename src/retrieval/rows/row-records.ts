@@ -38,7 +38,7 @@ export function recordBytes(given: {
   readonly content: string
   /** JSON. */
   readonly metadata: string
-  /** A JSON list; empty: not known. */
+  /** A JSON list; empty: unknown. */
   readonly columns: string
 }): Buffer {
   const { key, ...row } = given
@@ -131,7 +131,7 @@ export class RecordRow implements ShownChunk {
 }
 
 /**
- * The rows with these keys as records, by their keys; one that is gone is left out.
+ * The rows with these keys as records, by key; a removed one is left out.
  * @throws AppError as `SqlEngine.run` does
  */
 export async function readRecords(
@@ -160,7 +160,7 @@ export async function readRecords(
   return records
 }
 
-/** For rows that are read in the background. */
+/** For rows read in the background. */
 const READ_LIMITS = { timeoutMs: 60_000 }
 
 /** The least key from here on; null: there is none. */
@@ -205,7 +205,7 @@ export async function readRange(
   return Buffer.from(texts.join(''))
 }
 
-/** How the database writes a value as answers show it. Others are read one by one, by what reads the rows of answers. */
+/** How the database writes a value as answers show it. Other types are read one by one, by the code that reads answers. */
 const SHOWN_VALUES: Readonly<Record<string, (column: string) => string>> = {
   BOOLEAN: (column) => column,
   BIGINT: (column) => column,

@@ -32,7 +32,7 @@ export interface ExactIndexOptions {
   /** 1 to `VECTOR_LIMITS.dimensionsMax`. */
   readonly dimensions: number
   /**
-   * Reads the vectors of candidates where memory shall hold their codes only, a fifth of the bytes.
+   * Reads the vectors of candidates if memory holds only their codes, a fifth of the bytes.
    * Without it memory holds the floats as well.
    */
   readonly fetchVectors?: FetchVectors
@@ -41,13 +41,13 @@ export interface ExactIndexOptions {
 export interface VectorSearch {
   readonly queryVector: Float32Array
   readonly k: number
-  /** Only among these; keys that are not there do no harm. The same array is known again: it must not be changed. */
+  /** Only among these; unknown keys do no harm. An array is recognised by identity: it must not be changed. */
   readonly allowedKeys?: BigInt64Array
-  /** Only these rows of the index, where `allowedKeys` is not set; null: all of them. */
+  /** Only these rows of the index, if `allowedKeys` is not set; null: all of them. */
   readonly rows?: Int32Array | null
 }
 
-/** The insides of an exact index, for an index that keeps lists of its rows. */
+/** The internals of an exact index, for an index that keeps lists of its rows. */
 export interface IndexRows {
   readonly memory: VectorMemory
   readonly pool: ScanRunner
@@ -55,7 +55,7 @@ export interface IndexRows {
   readonly dimensions: number
   readonly rows: RowTable
   readonly codes: QuantizedRows
-  /** Vectors that are there. */
+  /** Current vectors. */
   count(): number
   rowOf(key: bigint): number | undefined
   /** The nearest `k` of all, exactly. */
@@ -67,9 +67,9 @@ export interface IndexRows {
 
 /** Follows the rows of an index. */
 export interface RowObserver {
-  /** Rows that hold a new vector, and rows that hold none any more, from the current change on. */
+  /** Rows with a new vector, and rows without one now, from the current change on. */
   rowsChanged(rows: { readonly stored: Iterable<number>; readonly removed: Iterable<number> }): void
-  /** The memory of the rows is given back next. */
+  /** The memory of the rows is released next. */
   closed(reason: unknown): void
 }
 
@@ -104,7 +104,7 @@ export class ExactIndex implements ExactVectors {
     this.#kernel = memory.kernel
   }
 
-  /** Vectors that are there. */
+  /** Current vectors. */
   get count(): number {
     return this.#keyRows.size
   }
@@ -114,7 +114,7 @@ export class ExactIndex implements ExactVectors {
     return this.#revision
   }
 
-  /** Of memory, with its spare part. */
+  /** Of memory, including unused. */
   get bytes(): number {
     return this.#rows.bytes
   }
@@ -125,7 +125,7 @@ export class ExactIndex implements ExactVectors {
   }
 
   /**
-   * Takes over one commit, whole or not at all. Searches that run see the rows of before.
+   * Applies one commit, whole or not at all. Running searches see the rows from before.
    * @throws AppError `out_of_memory`, `dimension_mismatch`, `internal` for a vector that is not of
    * unit length
    */
@@ -178,7 +178,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** From now on this one follows the rows, alone. */
+  /** From here on, this one follows the rows, alone. */
   attach(observer: RowObserver): IndexRows {
     this.#observer = observer
     const { memory, pool, dimensions } = this.#options
@@ -192,7 +192,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** A view of a vector in memory, valid until the next change. undefined: it is not there, or only its codes are. */
+  /** A view of a vector in memory, valid until the next change. undefined: gone, or only its codes are there. */
   viewOf(key: bigint): Float32Array | undefined {
     const row = this.#shape.holdsFloats ? this.#keyRows.get(Number(key)) : undefined
     if (row === undefined) return undefined
@@ -202,7 +202,7 @@ export class ExactIndex implements ExactVectors {
     return new Float32Array(this.#options.memory.memory.buffer, address, this.#options.dimensions)
   }
 
-  /** Gives the memory back; searches that run end with `shutting_down`. */
+  /** Releases the memory; running searches end with `shutting_down`. */
   close(): void {
     const reason = new AppError('shutting_down', 'The vector index is closed')
     this.#closing.abort(reason)
@@ -229,7 +229,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** The rows of a change that failed: in a block of another index before, they hold anything. */
+  /** The rows of a failed change: in a block reused from another index, their content is arbitrary. */
   #giveBack(rows: Int32Array): void {
     for (const row of rows) {
       this.#kernel.removeRow(this.#open(row), 0)
@@ -266,7 +266,7 @@ export class ExactIndex implements ExactVectors {
     throw new AppError('sql_invalid_search', message)
   }
 
-  /** One scan for each thread that has nothing else to do, and that has enough to do then. */
+  /** One scan for each idle thread that would have enough work. */
   #tasks(
     search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>,
     chosen: ChosenRows | null,
@@ -290,7 +290,7 @@ export class ExactIndex implements ExactVectors {
     try {
       return await Promise.all(tasks.map((task) => pool.run(task, stopped)))
     } catch (error) {
-      // The other parts of a search that failed are of no use.
+      // The other parts of a failed search are useless.
       failed.abort(error)
       throw error
     }

@@ -9,7 +9,7 @@ import {
 import type { RowTable } from './row-table.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
-/** Removed at this: not removed. See `kernel/vector-scan.ts`. */
+/** The value for rows that are not removed. See `kernel/vector-scan.ts`. */
 const NEVER = 0xffffffff
 
 export interface QuantizedRowsParts {
@@ -69,7 +69,7 @@ export class QuantizedRows {
     return unitOf(sum)
   }
 
-  /** Shared memory that has grown shows its new part in a new buffer only. */
+  /** Shared memory that has grown shows its new part only in a new buffer. */
   #renew(): void {
     const { buffer } = this.#parts.memory.memory
     if (buffer.byteLength === this.#floats.byteLength) return
@@ -87,7 +87,7 @@ export function unitOf(vector: Float32Array): Float32Array | null {
   return vector.map((part) => part / length)
 }
 
-/** What rounding its parts to float32 does to the length of a unit vector. */
+/** How much rounding its parts to float32 changes the length of a unit vector. */
 const UNIT_TOLERANCE = 0.000005
 
 /**
@@ -109,7 +109,7 @@ export function unitQueryVector(vector: Float32Array, dimensions: number): Float
     const message = 'A query vector has finite numbers that are not all zero'
     throw new AppError('sql_invalid_search', message)
   }
-  // A unit vector stays what it is, to the last bit: other scans of it give the same distances.
+  // A unit vector stays the same, to the last bit: other scans of it give the same distances.
   if (Math.abs(length * largest - 1) <= UNIT_TOLERANCE) return vector
   return vector.map((part) => part / largest / length)
 }

@@ -4,7 +4,7 @@ import type { Block, VectorMemory } from './vector-memory.ts'
 
 const BLOCK_BYTES_MIN = 64 * 1024
 const BLOCK_BYTES_MAX = 16 * 1024 ** 2
-/** Codes and floats of an extent are aligned when its rows are a multiple of this. */
+/** Codes and floats of an extent are aligned if its rows are a multiple of this. */
 const ROWS_MULTIPLE = 8
 
 /** An extent of one index. */
@@ -40,7 +40,7 @@ export class RowTable {
     return this.#bytes
   }
 
-  /** Rows that were ever given out, those that are free again too. */
+  /** Rows ever used, including free ones. */
   get rowCount(): number {
     return this.#rowCount
   }
@@ -91,10 +91,10 @@ export class RowTable {
     return Float64Array.from(parts)
   }
 
-  /** Some rows, ascending, as parts of a scan: rows count within their extents then. */
+  /** Some rows, ascending, as parts of a scan: their numbers are within their extents. */
   listParts(rows: Int32Array): { readonly parts: Float64Array; readonly rows: Int32Array } {
     const parts: number[] = []
-    // Shared: threads that are sent it need no copy.
+    // Shared: threads need no copy of it.
     const local = new Int32Array(new SharedArrayBuffer(rows.length * 4))
     let current: PlacedExtent | undefined
     for (let index = 0; index < rows.length; index++) {
@@ -110,7 +110,7 @@ export class RowTable {
     return { parts: Float64Array.from(parts), rows: local }
   }
 
-  /** Gives all memory back. No search may be reading it. */
+  /** Releases all memory. No search may be reading it. */
   release(): void {
     for (const { block } of this.#extents) this.#memory.release(block)
     this.#extents = []
@@ -150,7 +150,7 @@ export class RowTable {
   }
 }
 
-/** Which states of an index searches still see (MVCC). A state is the number of changes before it. */
+/** Tracks the states of an index that searches still see (MVCC). A state is the number of changes before it. */
 export class Snapshots {
   #current = 0
   readonly #seen = new Map<number, number>()
@@ -267,7 +267,7 @@ export function numbersOfKeys(keys: BigInt64Array): Float64Array {
   return numbers
 }
 
-/** Where a scan looks: all rows of a stretch, or rows of a list. */
+/** Where a scan looks: all rows of a stretch, or the rows of a list. */
 type ScanPart = Pick<ScanTask, 'parts' | 'rows'>
 
 /** Some rows of an index, ascending and distinct. */
@@ -283,8 +283,8 @@ interface KnownRows extends ChosenRows {
 }
 
 /**
- * The rows of lists of keys. A list is looked up once for each state of the index, however many searches are among the
- * same keys: the list itself is known again, so that it must not be changed.
+ * The rows of lists of keys. A list is looked up once for each state of the index, for any number of searches among the
+ * same keys: it is recognised by identity, so it must not be changed.
  */
 export class ChosenRowsByKeys {
   readonly #rows: RowTable
@@ -327,7 +327,7 @@ function isAscending(rows: Int32Array): boolean {
   return true
 }
 
-/** As many parts as are worth a thread each, of all rows or of those chosen. */
+/** As many parts as are worth a thread each, of all rows or the chosen ones. */
 export function scanParts(
   table: RowTable,
   chosen: ChosenRows | null,

@@ -37,7 +37,7 @@ interface Job {
   isCancelled: boolean
 }
 
-/** The place of one thread. */
+/** The slot of one thread. */
 interface Seat {
   readonly slots: readonly number[]
   readonly cancelled: Int32Array<SharedArrayBuffer>
@@ -73,14 +73,14 @@ export class ScanPool implements ScanRunner {
     return this.#seats.length
   }
 
-  /** Threads with nothing to do, while nothing waits for others. */
+  /** Idle threads, while nothing waits for others. */
   get idleCount(): number {
     if (this.#queue.length > 0) return 0
     return this.#seats.filter((seat) => seat.batch.length === 0).length
   }
 
   /**
-   * Waits for a free thread and lets it scan. An abort ends the wait at once, and the scan soon.
+   * Waits for a free thread and lets it scan. An abort ends the wait right away, and the scan soon.
    * @throws AppError `too_busy`, `shutting_down`, `internal` when threads end again and again
    */
   async run(task: ScanTask, signal: AbortSignal): Promise<ScanResult> {
@@ -89,7 +89,7 @@ export class ScanPool implements ScanRunner {
     return result
   }
 
-  /** The same for rows that are compared with centroids. */
+  /** The same for rows compared with centroids. */
   async assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult> {
     const result = await this.#done(task, signal)
     if (result.kind !== 'assigned') throw new Error('rows were answered like a scan')
@@ -116,7 +116,7 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** Ends the threads; what waits fails with `shutting_down`. */
+  /** Ends the threads; waiting jobs fail with `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const job of this.#queue.splice(0)) job.settled.reject(closed())
@@ -142,14 +142,14 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** Waiting jobs that could be scanned with it, itself included. */
+  /** Waiting jobs that could be scanned together with it, itself included. */
   #matesOf(job: Job): readonly Job[] {
     return this.#queue.filter((other) => other === job || goTogether(job, other))
   }
 
   /**
    * Under load a scan waits until as many as possible can be done as one, while others of the same rows are running: that
-   * saves more than what a second thread could do meanwhile.
+   * saves more than a second thread could do meanwhile.
    */
   #shallWait(job: Job): boolean {
     if (!this.#memory.looksTogether || job.attempts > 0 || !scansAllRows(job)) return false
@@ -185,7 +185,7 @@ export class ScanPool implements ScanRunner {
       url: this.#options.workerUrl,
       // Our own thread: it posts nothing else.
       onMessage: (answer) => this.#answered(seat, worker, answer as FromScanThread),
-      // Two threads must never share a slot: the next one starts when this one is surely gone.
+      // Two threads must never share a slot: the next one starts when this one has certainly ended.
       onEnd: (cause) => {
         void worker.terminate().finally(() => this.#ended(seat, worker, cause))
       },

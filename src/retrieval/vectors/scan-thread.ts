@@ -40,7 +40,7 @@ export interface FromScanThread {
   readonly results: readonly (ThreadResult | null)[]
 }
 
-/** One thread's side: opened once, then one batch after the other. What it throws ends the thread. */
+/** One thread's side: opened once, then one batch after the other. An error it throws ends the thread. */
 export class ScanThread {
   readonly #post: (answer: FromScanThread) => void
   #kernels: readonly Kernel[] = []
@@ -111,7 +111,7 @@ export class ScanThread {
   }
 }
 
-/** What goes through memory in one go, and gives a result for each of its positions in the batch. */
+/** Work that goes through memory in one pass, and gives a result for each of its positions in the batch. */
 interface Run {
   readonly positions: readonly number[]
   readonly steps: Generator<undefined, readonly ThreadResult[]>

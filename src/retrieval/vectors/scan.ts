@@ -3,14 +3,14 @@ import { AppError } from '../../core/errors.ts'
 import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
 import { PART_WORDS, ROW_LIST_MAX, type RowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 
-/** What one thread looks through, as it is posted to it. */
+/** The input of one thread, as posted to it. */
 export interface ScanTask {
   readonly kind: 'scan'
   readonly shape: RowShape
   /** Of unit length. */
   readonly queryVector: Float32Array
   readonly k: number
-  /** The rows as they were at this point are seen. */
+  /** The state of the rows at this point is searched. */
   readonly snapshot: number
   /** `address, capacity, from, to` of each extent; [from, to) are its rows, or indexes into `rows`. */
   readonly parts: Float64Array
@@ -21,19 +21,19 @@ export interface ScanTask {
 export type ScanResult =
   /** The nearest first, equally near ones by key. */
   | { readonly kind: 'found'; readonly keys: Float64Array; readonly distances: Float64Array }
-  /** No floats are held: among these are the nearest. */
+  /** No floats are held: the nearest are among these. */
   | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
 
 /** Runs tasks in threads. */
 export interface ScanRunner {
   readonly threadCount: number
-  /** Threads with nothing to do. */
+  /** Idle threads. */
   readonly idleCount: number
   run(task: ScanTask, signal: AbortSignal): Promise<ScanResult>
   assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult>
 }
 
-/** One scan, slice by slice: each step is short, and between two of them it can be left. */
+/** One scan, slice by slice: each step is short, and it can be left between two of them. */
 export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
   const { parts } = task
   const drained: Candidate[] = []
@@ -51,17 +51,17 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
   return resultOf(kernel, task, drained)
 }
 
-/** A scan and the kernel that does it, alone. */
+/** A scan and the kernel that runs it, alone. */
 export interface OwnScan {
   readonly kernel: Kernel
   readonly task: ScanTask
 }
 
-/** Two in one look cost as much as two looks. */
+/** Two in one pass cost as much as two passes. */
 export const TOGETHER_MIN = 3
 export const TOGETHER_MAX = 4
 
-/** Whether the scans may be one: all of the same rows, in the same order. */
+/** Whether the scans may be joined: all of the same rows, in the same order. */
 export function areOfSameRows({ task: one }: OwnScan, { task: other }: OwnScan): boolean {
   if (one.rows !== null || other.rows !== null) return false
   return (
@@ -70,7 +70,7 @@ export function areOfSameRows({ task: one }: OwnScan, { task: other }: OwnScan):
   )
 }
 
-/** The same as `scanSteps` for up to `TOGETHER_MAX` scans of the same rows: the first look at a row is for all of them. */
+/** The same as `scanSteps` for up to `TOGETHER_MAX` scans of the same rows: the first pass over a row is for all of them. */
 export function* scanStepsTogether(
   scans: readonly OwnScan[],
 ): Generator<undefined, readonly ScanResult[]> {
@@ -143,7 +143,7 @@ function scanSlice(
   }
 }
 
-/** Without floats the kernel's place for candidates can fill up: as many as there may be are full. */
+/** Without floats, the kernel's room for candidates can fill up. */
 function drain(kernel: Kernel, drained: Candidate[]): void {
   for (const candidate of candidatesOf(kernel, kernel.finish())) drained.push(candidate)
   kernel.dropCandidates()
@@ -165,7 +165,7 @@ function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanRes
 /** A row of a list takes some four times as long as one in its order. */
 const LISTED_FACTOR = 4
 
-/** How long a task takes, as bytes of codes that are read in their order. */
+/** A task's time, as bytes of codes read in order. */
 export function scanBytesOf({ parts, shape, rows: list }: ScanTask): number {
   let rows = 0
   for (let part = 0; part < parts.length; part += PART_WORDS) {
@@ -174,7 +174,7 @@ export function scanBytesOf({ parts, shape, rows: list }: ScanTask): number {
   return rows * shape.stride * (list === null ? 1 : LISTED_FACTOR)
 }
 
-/** Rows that a thread shall compare with the centroids of all lists. Memory is only read. */
+/** Rows that a thread compares with the centroids of all lists. Memory is only read. */
 export interface AssignTask {
   readonly kind: 'assign'
   readonly shape: RowShape
@@ -186,7 +186,7 @@ export interface AssignTask {
   readonly listCount: number
 }
 
-/** Where those of all lists are, and their codes one after the other. */
+/** The address of those of all lists, and of their codes, one after the other. */
 export interface CentroidCodes {
   readonly boundsAt: number
   readonly codesAt: number
@@ -198,7 +198,7 @@ export interface AssignResult {
   readonly lists: Int32Array
 }
 
-/** One task, slice by slice: each step is short, and between two of them it can be left. */
+/** One task, slice by slice: each step is short, and it can be left between two of them. */
 export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefined, AssignResult> {
   const { parts, rows, shape, centroids, listCount } = task
   const sliceMax = sliceRows(task, VECTOR_LIMITS.sliceProducts)
@@ -219,7 +219,7 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
   return { kind: 'assigned', lists }
 }
 
-/** The number of a task's rows for this many products of two codes; at most what a kernel takes at once. */
+/** The number of a task's rows for this many products of two codes; at most the kernel's limit. */
 export function sliceRows(
   { shape, listCount }: Pick<AssignTask, 'shape' | 'listCount'>,
   products: number,
@@ -227,7 +227,7 @@ export function sliceRows(
   return Math.min(ROW_LIST_MAX, Math.max(4, Math.ceil(products / (shape.stride * listCount))))
 }
 
-/** Vectors by key, as they are stored: of unit length. A key that is gone is left out. */
+/** Vectors by key, as stored: of unit length. A removed key is left out. */
 export type FetchVectors = (
   keys: readonly bigint[],
   signal: AbortSignal,
@@ -257,7 +257,7 @@ export async function rescored(
     const farthest = nearest[search.k - 1]
     const batch = open.slice(from, from + VECTOR_LIMITS.fetchRows)
     const [best] = batch
-    // Equally near is not out yet: the key decides. At 2 everything is equally far.
+    // Equal distance is not excluded yet: the key decides. At 2 everything is equally far.
     const isDecided = farthest !== undefined && farthest.distance < 2
     if (isDecided && best !== undefined && 1 - best.upper > farthest.distance) break
     const measured = await measure(batch, search, signal)
@@ -266,7 +266,7 @@ export async function rescored(
   return nearest.map(({ key, distance }) => ({ key: BigInt(key), distance }))
 }
 
-/** Without those that are farther than `k` others in any case. */
+/** Without those farther than `k` others in any case. */
 function possible(candidates: readonly Candidate[], k: number): readonly Candidate[] {
   const lowers = Float64Array.from(candidates, ({ lower }) => lower).sort()
   const threshold = lowers[lowers.length - k] ?? Number.NEGATIVE_INFINITY

@@ -7,7 +7,7 @@ import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
 export interface ScanSharing {
   /** Codes that the calling thread scans itself. */
   readonly inlineBytesMax: number
-  /** A search is shared by idle threads in parts of no fewer codes. */
+  /** Idle threads share a search in parts of at least this many codes. */
   readonly partBytesMin: number
 }
 
@@ -39,7 +39,7 @@ export class VectorMemory {
   /** By order n: the starts of free blocks of 2^n pages. */
   readonly #free: readonly Set<number>[]
 
-  /** @throws AppError `out_of_memory` where not even addresses can be reserved */
+  /** @throws AppError `out_of_memory` if not even addresses can be reserved */
   constructor(asked: {
     /** For all indexes together, at most 4 GiB. */
     readonly bytesMax: number
@@ -47,7 +47,7 @@ export class VectorMemory {
     readonly threadCount: number
     readonly kernel?: KernelChoice
     readonly sharing?: ScanSharing
-    /** Called before memory is taken from the system; with less than zero when it was given back. */
+    /** Called before memory is taken from the system; with a negative number when it was given back. */
     readonly onTaking?: (bytes: number) => void
   }) {
     const {
@@ -67,7 +67,7 @@ export class VectorMemory {
     // Whole blocks only.
     const blockCount = Math.max(0, Math.floor(this.#bytesMax / BLOCK_BYTES_MAX))
     const maximum = (this.#start + blockCount * BLOCK_BYTES_MAX) / PAGE_BYTES
-    // JavaScriptCore (Bun 1.4.4) takes all of it as writable for a moment, before it takes that back.
+    // JavaScriptCore (Bun 1.4.4) makes all of it writable for a moment, before it takes that back.
     onTaking(maximum * PAGE_BYTES)
     try {
       this.memory = new WebAssembly.Memory({
@@ -85,7 +85,7 @@ export class VectorMemory {
     this.sharing = sharing
   }
 
-  /** In blocks that indexes hold, and what they have reserved; what was given back does not count. */
+  /** In blocks that indexes hold, and in their reservations; released memory does not count. */
   get usedBytes(): number {
     return this.#usedBytes
   }
@@ -110,7 +110,7 @@ export class VectorMemory {
   }
 
   /**
-   * Reserves memory that an index uses outside, so that it counts.
+   * Reserves memory that an index uses elsewhere, so that it counts.
    * @throws AppError `out_of_memory`; nothing has changed then
    */
   reserve(bytes: number): void {

@@ -139,34 +139,65 @@ const ENDS_FROM = new Set([
 ])
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
+/** Words that a relation follows, and those after which more of them follow a comma. */
+const BEFORE_RELATION = new Set([
+  ...['from', 'join', 'pivot', 'unpivot', 'table', 'view', 'into', 'update', 'truncate'],
+  ...['describe', 'desc', 'summarize', 'agent', 'knowledge_base'],
+])
+const BEFORE_LIST = new Set(['from', 'join', 'pivot', 'unpivot'])
+const BETWEEN = new Set(['lateral', 'if', 'not', 'exists'])
+
+/** In lower case. */
+interface NamedRelation {
+  /** null: without one. */
+  readonly database: string | null
+  /** Empty: native SQL. */
+  readonly name: string
+}
+
 /**
- * The databases that a SELECT names before a relation or before native SQL, in lower case. It reads only words, so it may
- * find one too many (`extract(day FROM t.x)`), but it misses none.
+ * What statements name as relations. It reads only words, so it may find one too many (`extract(day FROM t.x)`), but it
+ * misses none outside of quotes.
+ * @throws AppError `sql_syntax` for what cannot be read
  */
-export function databasesNamed(sql: string): ReadonlySet<string> {
+export function relationsNamed(sql: string): readonly NamedRelation[] {
   const tokens = tokenize(sql)
-  const found = new Set<string>()
+  const found: NamedRelation[] = []
+  const ctes = new Set<string>()
   // For each open parenthesis: whether a relation may follow, and whether a comma leads to one.
   const open = [{ isNext: false, isFrom: false }]
   for (const [index, { kind, text, value }] of tokens.entries()) {
     const state = open.at(-1) ?? { isNext: false, isFrom: false }
+    const isNamed = kind === 'word' || kind === 'name'
     const word = kind === 'word' ? value.toLowerCase() : ''
+    const after = tokens[index + 1]
     if (text === '(') open.push({ isNext: state.isNext, isFrom: state.isNext })
     else if (text === ')') open.pop()
     else if (text === ',') state.isNext = state.isFrom
-    else if (word === 'from' || word === 'join')
-      Object.assign(state, { isNext: true, isFrom: true })
-    else if (word === 'lateral') continue
-    else if (ENDS_FROM.has(word)) {
+    else if (text === ';') Object.assign(state, { isNext: false, isFrom: false })
+    // Already read with what is before the dot.
+    else if (tokens[index - 1]?.text === '.') continue
+    else if (isNamed && state.isNext && isDatabase(index)) {
+      const name = after?.text === '.' ? (tokens[index + 2]?.value ?? '') : ''
+      found.push({ database: value.toLowerCase(), name: name.toLowerCase() })
+      state.isNext = false
+    } else if (BETWEEN.has(word)) continue
+    else if (BEFORE_RELATION.has(word)) {
+      state.isNext = true
+      state.isFrom ||= BEFORE_LIST.has(word)
+    } else if (ENDS_FROM.has(word)) {
       state.isNext = false
       // After a join condition, a comma leads to a relation again.
       if (word !== 'on' && word !== 'using') state.isFrom = false
-    } else if (kind === 'word' || kind === 'name') {
-      if (state.isNext && isDatabase(index)) found.add(value.toLowerCase())
+    } else {
+      const isRelation = isNamed && state.isNext && after?.text !== '('
+      if (isRelation) found.push({ database: null, name: value.toLowerCase() })
+      const isCte = after?.value.toLowerCase() === 'as' && tokens[index + 2]?.text === '('
+      if (isNamed && isCte) ctes.add(value.toLowerCase())
       state.isNext = false
     }
   }
-  return found
+  return found.filter(({ database, name }) => database !== null || !ctes.has(name))
 
   function isDatabase(index: number): boolean {
     const [next, afterwards] = [tokens[index + 1], tokens[index + 2]]

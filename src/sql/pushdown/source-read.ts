@@ -99,7 +99,7 @@ export type Operand =
   | { readonly kind: 'double'; readonly value: number }
   | { readonly kind: 'truth'; readonly value: boolean }
   | { readonly kind: 'date' | 'timestamp' | 'timestamptz'; readonly text: string }
-  /** A moment so long before now, at most. */
+  /** At most this long ago. */
   | { readonly kind: 'since'; readonly ageMs: number }
 
 export const EVERY_ROW: SourceCondition = { kind: 'and', conditions: [] }

@@ -28,6 +28,7 @@ import {
   knowledgeBases,
   projects,
   type SealedAgentData,
+  storages,
   tables,
   views,
 } from './schema.ts'
@@ -70,6 +71,17 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
       if (projectName === undefined) throw new Error(`project ${row.projectId} is missing`)
       return { projectName, secrets }
     }
+    const places = await queries.select().from(storages)
+    const remotes = new Map(
+      places.map(({ knowledgeBaseId, isOwner, isCopied }) => {
+        return [knowledgeBaseId, { isOwner, isCopied }]
+      }),
+    )
+    const knowledgeBaseOfRow = (row: KnowledgeBaseRow) => {
+      const remote = remotes.get(row.id)
+      const { projectName } = contextOf(row)
+      return knowledgeBaseOf(row, { projectName, ...(remote && { remote }) }, secrets)
+    }
     const kbRows = await queries.select().from(knowledgeBases).orderBy(asc(knowledgeBases.id))
     const agentRows = await queries.select().from(agents).orderBy(asc(agents.id))
     const viewRows = await queries.select().from(views).orderBy(asc(views.id))
@@ -78,7 +90,7 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
     const sourceRows = await queries.select().from(dataSources).orderBy(asc(dataSources.id))
     return new CatalogState({
       projects: projectRows.map(projectOf),
-      knowledgeBases: kbRows.map((row) => knowledgeBaseOf(row, contextOf(row))),
+      knowledgeBases: kbRows.map(knowledgeBaseOfRow),
       agents: agentRows.map((row) => agentOf(row, contextOf(row))),
       files: fileRows.map(fileOf),
       views: viewRows.map((row) => viewOf(row, contextOf(row).projectName)),
@@ -117,8 +129,13 @@ export function projectOf(row: ProjectRow): Project {
   return project
 }
 
-export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): KnowledgeBase {
-  const { secrets, projectName } = context
+/** @param known what its own row does not have */
+export function knowledgeBaseOf(
+  row: KnowledgeBaseRow,
+  known: Pick<KnowledgeBase, 'projectName' | 'remote'>,
+  secrets: Secrets,
+): KnowledgeBase {
+  const { projectName, remote } = known
   const {
     nameKey: _,
     nextChunkKey: __,
@@ -136,6 +153,7 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     ...plain,
     crawlWarnings,
     projectName,
+    ...(remote && { remote }),
     embeddingModel,
     rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
     preprocessing: completePreprocessing(unsealed<Preprocessing>(sealedPreprocessing, secrets)),

@@ -219,7 +219,7 @@ export const jobStates = eider.table('job_states', {
   skippedCount: count('skipped_count'),
 })
 
-/** What knowledge bases are kept in step with. Without an index, see migration 5. */
+/** The sources that knowledge bases sync from. Without an index, see migration 5. */
 export const syncSources = eider.table('sync_sources', {
   id: integer('id').notNull(),
   knowledgeBaseId: integer('knowledge_base_id').notNull(),

@@ -19,8 +19,8 @@ import { recentPostingsOf, sortPostings } from './keyword-index.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import {
-  type ComputedWrite,
   NOTHING_REMOTE,
+  type RemoteChange,
   type RemoteWrites,
   sentMetadata,
   sentRows,
@@ -44,6 +44,12 @@ export interface RowsWritten<T> extends RowsReplaced {
   }
   /** Of the jobs that stored it. */
   readonly marks?: readonly JobMark[]
+}
+
+interface ComputedWrite<T> {
+  readonly result: T
+  readonly marks: readonly JobMark[]
+  readonly change: RemoteChange
 }
 
 /** Where jobs record their progress. */
@@ -85,25 +91,29 @@ export class ChunkWrites {
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<T> {
-    if (!this.#remote.isRemote(kb)) return this.writeHere(kb, incoming, work)
+    if (kb.remote === undefined) return this.writeHere(kb, incoming, work)
     let asked = incoming
     const once = (row: KnowledgeBaseRow) => {
       if (typeof asked === 'function') asked = asked(row)
       return asked
     }
-    return this.#remote.store(kb, () => this.#computed(kb, once, work))
+    const { result, marks } = await this.#remote.store(kb, (revision) => {
+      return this.#computed(kb, revision, once, work)
+    })
+    await this.#writeMarks(marks)
+    return result
   }
 
   /** The effect of a write, which is then undone. */
   async #computed<T>(
     kb: KnowledgeBase,
+    baseRevision: number,
     incoming: (row: KnowledgeBaseRow) => Incoming,
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<ComputedWrite<T>> {
     const { promise, resolve } = Promise.withResolvers<ComputedWrite<T>>()
     const undone = new Error('a write that was only computed')
     const compute = this.#parts.database.write(async (connection) => {
-      const baseRevision = this.#remote.revisionOf(kb)
       const { tables } = await this.#openTables(connection, kb, incoming)
       const {
         result,
@@ -128,7 +138,7 @@ export class ChunkWrites {
   }
 
   /** After the commit of what they cover, in another database. */
-  async writeMarks(marks: readonly JobMark[]): Promise<void> {
+  async #writeMarks(marks: readonly JobMark[]): Promise<void> {
     if (marks.length === 0) return
     await this.#parts.database.write(async (connection) => {
       for (const mark of marks) await this.#marks.writeMark(connection, mark)
@@ -201,8 +211,8 @@ export class ChunkWrites {
     }
   }
 
-  #knowledgeBaseOf(row: KnowledgeBaseRow, { projectName }: KnowledgeBase): KnowledgeBase {
-    return knowledgeBaseOf(row, { projectName, secrets: this.#parts.secrets })
+  #knowledgeBaseOf(row: KnowledgeBaseRow, kb: KnowledgeBase): KnowledgeBase {
+    return knowledgeBaseOf(row, kb, this.#parts.secrets)
   }
 
   /**

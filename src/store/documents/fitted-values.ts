@@ -1,4 +1,4 @@
-/** Values of rows under the types of their columns: as they are where the types agree, else as DuckDB casts them. */
+/** Converts the values of rows to their columns' types: unchanged where the types agree, else cast by DuckDB. */
 
 import {
   type DuckDBConnection,
@@ -26,14 +26,14 @@ import { knownType } from './metadata-columns.ts'
 
 export type CellsByKey = ReadonlyMap<string, CellValue>
 
-/** Rows that are looked at between two looks at what else waits. */
+/** Rows processed before yielding to other work. */
 const ROWS_PER_TURN = 256
 
-/** Values that DuckDB casts at once. */
+/** Values that DuckDB casts per statement. */
 const CAST_MAX = 4_096
 
 /**
- * The values as their columns hold them; one that does not fit is null there.
+ * The values of the columns; one that does not fit is null there.
  * @throws AppError `insert_failed` for one that does not fit a declared type, with row and column
  */
 export async function fitValues(
@@ -80,12 +80,12 @@ function notFitted(): never {
   throw new Error('a row that was not fitted')
 }
 
-/** Where a value goes. */
+/** A value's target. */
 interface Place {
   readonly row: DuckDBValue[]
   readonly index: number
   readonly rowIndex: number | null
-  /** The index of the row. */
+  /** The row's index. */
   readonly order: number
 }
 
@@ -120,14 +120,14 @@ type Fit = { readonly value: DuckDBValue } | 'unfit' | { readonly ask: Question 
 
 /** A request to DuckDB to cast a value. */
 interface Question {
-  /** Equal for equal values; null: whether another is equal is unknown. */
+  /** Equal for equal values; null: equality is unknown. */
   readonly key: string | null
-  /** The value, as one of this type. */
+  /** The value, in this type. */
   readonly source: string
   readonly value: DuckDBValue
 }
 
-/** One column: which values it takes, and those that wait for a cast. */
+/** One column: the values it takes, and those that wait for a cast. */
 class ColumnFitter {
   readonly column: MetadataColumn
   readonly key: string
@@ -142,7 +142,7 @@ class ColumnFitter {
     this.#type = knownType(column.type)
   }
 
-  /** The value if known, else null: it is set later. */
+  /** The value if known, else null and set later. */
   fit(value: Exclude<CellValue, null>, place: Place): DuckDBValue {
     const fit = fitOf(value, this.#type, this.column.type)
     if (fit === 'unfit') {
@@ -191,7 +191,7 @@ interface Asked {
 
 function fitOf(value: Exclude<CellValue, null>, type: ColumnType, text: string): Fit {
   if (value instanceof TypedValue) {
-    // The library's own values are all that the store puts there.
+    // The store puts only the library's own values there.
     const exact = value.exact as DuckDBValue
     if (value.type === text) return { value: exact }
     if (isNumberType(type) && value.shown !== null) {
@@ -264,7 +264,7 @@ function numberFit(text: string, type: ColumnType): Fit | null {
   return { value: isSmall ? Number(value) : value }
 }
 
-/** `1e21` → `1000000000000000000000`, as far as the number goes. */
+/** `1e21` → `1000000000000000000000`, as far as the digits go. */
 function wholeNumberText(text: string): string {
   const number = Number(text)
   return Number.isInteger(number) && Math.abs(number) < 1e40 ? BigInt(number).toString() : text

@@ -1,4 +1,4 @@
-/** Small inserts that wait for the same turn share its transaction: a COMMIT costs as much as ten rows. */
+/** Small inserts that wait for the same turn share a transaction: a COMMIT costs as much as ten rows. */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { WriteOutcome } from '../../core/domain/ports/store-ports.ts'
@@ -15,7 +15,7 @@ export interface PreparedInsert {
   /** Distinct. */
   readonly documentIds: readonly string[]
   readonly incoming: Incoming
-  /** From the job that stores it: written in the same transaction. */
+  /** From the job that stores it; written in the same transaction. */
   readonly mark?: JobMark
 }
 
@@ -23,7 +23,7 @@ interface WaitingInsert extends PreparedInsert {
   readonly outcome: PromiseWithResolvers<WriteOutcome>
 }
 
-/** One with more rows gets a separate transaction. */
+/** An insert with more rows gets a transaction of its own. */
 const ROWS_OF_SMALL_MAX = 64
 
 /** For all inserts that share one. */
@@ -32,7 +32,7 @@ const ROWS_OF_GROUP_MAX = 512
 export class GroupedInserts {
   readonly #writes: ChunkWrites
   readonly #documentIds: DocumentIds
-  /** By knowledge base and table of vectors, in the order in which they came. */
+  /** By knowledge base and table of vectors, in order of arrival. */
   readonly #waiting = new Map<string, WaitingInsert[]>()
 
   constructor(writes: ChunkWrites, documentIds: DocumentIds) {
@@ -40,7 +40,7 @@ export class GroupedInserts {
     this.#documentIds = documentIds
   }
 
-  /** Answers after the commit. The failure of another insert is not one of this. */
+  /** Answers after the commit. The failure of another insert does not affect this one. */
   insert(kb: KnowledgeBase, prepared: PreparedInsert): Promise<WriteOutcome> {
     const waiting = { ...prepared, outcome: Promise.withResolvers<WriteOutcome>() }
     if (prepared.rows.length > ROWS_OF_SMALL_MAX) void this.#writeAlone(kb, waiting)
@@ -59,7 +59,7 @@ export class GroupedInserts {
     void this.#writeGroup(kb, key)
   }
 
-  /** In the next turn of the write queue: as many of those that wait then as fit together. */
+  /** In the next turn of the write queue: as many waiting inserts as fit together. */
   async #writeGroup(kb: KnowledgeBase, key: string): Promise<void> {
     let taken: readonly WaitingInsert[] = []
     const take = (row: KnowledgeBaseRow | null) => {
@@ -81,7 +81,7 @@ export class GroupedInserts {
       if (taken.length === 0) take(null)
       const [only] = taken
       if (only !== undefined && taken.length === 1) fail(only, error)
-      // Nothing is stored. Which of them it was shows when each is tried by itself.
+      // Nothing is stored. Each insert is then tried alone, which shows the failing one.
       else for (const insert of taken) await this.#writeAlone(kb, insert)
     }
   }
@@ -111,7 +111,7 @@ function fail({ outcome }: WaitingInsert, error: unknown): void {
   else outcome.reject(error)
 }
 
-/** How many of the first come to the same together as one after the other. */
+/** How many of the first inserts have the same effect together as one by one. */
 function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow): number {
   const ids = new Set<string>()
   let rowCount = 0
@@ -125,14 +125,14 @@ function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow):
   return waiting.length
 }
 
-/** What comes decides about tables and types of columns, which is up to the first that does. */
+/** The first insert alone may decide about tables and types of columns. */
 function changesTables({ metadata, dimensions }: Incoming, row: KnowledgeBaseRow): boolean {
   if (dimensions !== null && dimensions !== row.dimensions) return true
   const { added, widened } = planMetadata(row.storedMetadata, metadata)
   return added.length + widened.length > 0
 }
 
-/** Together they bring what the tables have room for. */
+/** Together they bring as much as the tables have room for. */
 function incomingOf(inserts: readonly PreparedInsert[]): Incoming {
   const [only] = inserts
   if (only !== undefined && inserts.length === 1) return only.incoming

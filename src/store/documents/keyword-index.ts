@@ -26,13 +26,13 @@ import {
   TERM_COUNT_COLUMNS,
 } from '../upkeep/posting-sorter.ts'
 
-/** A chunk by its key, and its terms. */
+/** A chunk's key and terms. */
 export interface KeywordRow {
   readonly key: bigint
   readonly terms: TermCounts
 }
 
-/** The table's comment has the version of the term rules. */
+/** The table's comment contains the version of the term rules. */
 export const KEYWORD_RULES = `term rules ${TERM_RULES_VERSION}`
 
 export async function createKeywordTables(
@@ -54,7 +54,7 @@ export async function dropKeywordTables(
   for (const table of keywordTables(ids)) await connection.run(`DROP TABLE IF EXISTS ${table}`)
 }
 
-/** Each has the key of its chunk in `chunk_key`. A removed chunk must go from all of them. */
+/** Tables with a chunk's key in `chunk_key`. A removed chunk must leave all of them. */
 export function keywordTables(ids: TableIds): readonly string[] {
   const { postings, recentPostings, termCounts } = chunkTables(ids)
   return [postings, recentPostings, termCounts]
@@ -87,7 +87,7 @@ function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {
   }
 }
 
-/** Storing that many postings holds the main thread for some five milliseconds. */
+/** Storing this many postings holds the main thread for about five milliseconds. */
 const BATCHES_PER_FLUSH = 8
 
 function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {

@@ -14,10 +14,10 @@ import {
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
 import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
-/** The first chunks, and this much of each, show the language. */
+/** The language shows in the first chunks, and in this much of each. */
 const SAMPLE_CHUNKS = 200
 const SAMPLE_CHARS = 4_000
-/** If this many words show no language, more will not either. */
+/** If this many words show no language, more will not help. */
 const MIXED_WORDS = 5_000
 
 /** For the chunks and their vectors. */
@@ -32,17 +32,17 @@ export class KeywordLanguages {
   readonly #parts: StoreParts
   readonly #rows = new KnownRows()
   readonly #jobs = new Map<number, Promise<unknown>>()
-  /** By the ids of knowledge bases: the revision from which on their texts are looked at again. */
+  /** By knowledge base id: the revision at which its texts are checked again. */
   readonly #nextLooks = new Map<number, number>()
   readonly #stopping = new AbortController()
-  /** One index at a time: each takes as much of the processor as it can get. */
+  /** One index at a time: each takes all the processor time it can get. */
   readonly #rebuilds = new SerialQueue()
 
   constructor(parts: StoreParts) {
     this.#parts = parts
   }
 
-  /** Goes on with what the last process did not complete. */
+  /** Continues what the last process did not finish. */
   start(): void {
     for (const kb of this.#parts.state.snapshot().knowledgeBases) this.wake(kb)
   }
@@ -62,7 +62,7 @@ export class KeywordLanguages {
     )
   }
 
-  /** Resolves when nothing is to be done any more. */
+  /** Resolves when there is nothing left to do. */
   async settled(): Promise<void> {
     while (this.#jobs.size > 0) await Promise.all(this.#jobs.values())
   }
@@ -98,7 +98,7 @@ export class KeywordLanguages {
   }
 
   async #learn(kb: KnowledgeBase): Promise<void> {
-    // Seldom in a knowledge base of one-row writes that show nothing.
+    // Rare, if one-row writes never show a language.
     this.#nextLooks.set(kb.id, kb.revision + Math.max(1, kb.revision >> 1))
     const texts = await this.#parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
@@ -139,7 +139,7 @@ export class KeywordLanguages {
 
   /** One write: the catalog's own values. @param work null: no change */
   async #change(
-    { id, projectName }: KnowledgeBase,
+    kb: KnowledgeBase,
     work: (
       connection: DuckDBConnection,
       current: KnowledgeBase,
@@ -148,9 +148,9 @@ export class KeywordLanguages {
     const { database, state, secrets } = this.#parts
     await database.write(
       async (connection) => {
-        const read = await this.#rows.read(connection, id, state)
+        const read = await this.#rows.read(connection, kb.id, state)
         if (read === undefined) return null
-        const current = knowledgeBaseOf(read.row, { projectName, secrets })
+        const current = knowledgeBaseOf(read.row, kb, secrets)
         const kept = await work(connection, current)
         if (kept === null) return null
         const isRebuilt = kept.learnedLanguage === undefined
@@ -158,11 +158,11 @@ export class KeywordLanguages {
         const row: KnowledgeBaseRow = {
           ...read.row,
           sealedParams: sealedParamsOf(params, secrets),
-          // Lists of terms in memory are of the former language.
+          // Term lists in memory are of the former language.
           revision: read.row.revision + (isRebuilt ? 1 : 0),
         }
         await this.#rows.write(connection, row)
-        return { changed: knowledgeBaseOf(row, { projectName, secrets }), isRebuilt }
+        return { changed: knowledgeBaseOf(row, kb, secrets), isRebuilt }
       },
       (outcome) => {
         if (outcome === null) return
@@ -177,7 +177,7 @@ export class KeywordLanguages {
 }
 
 /**
- * Records which indexes have terms of an earlier version, from an older data folder: `start` rebuilds them.
+ * Finds indexes whose terms are of an earlier version, from an older data folder: `start` rebuilds them.
  */
 export async function markOlderTerms({ database, state, secrets }: StoreParts): Promise<void> {
   const rows = new KnownRows()
@@ -195,7 +195,7 @@ export async function markOlderTerms({ database, state, secrets }: StoreParts): 
         const params = { ...storedParamsOf(read.row.sealedParams, secrets), hasOlderTerms: true }
         const row = { ...read.row, sealedParams: sealedParamsOf(params, secrets) }
         await rows.write(connection, row)
-        older.push(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
+        older.push(knowledgeBaseOf(row, kb, secrets))
       }
       return older
     },

@@ -74,8 +74,8 @@ export class ListedDocuments implements StoredDocuments {
     const { id, revision } = kb
     const known = this.#counts.get(id)
     if (known?.revision === revision) return known.counts
-    const underWay = this.#counting.get(id)
-    if (underWay?.revision === revision) return underWay.counts
+    const running = this.#counting.get(id)
+    if (running?.revision === revision) return running.counts
     const counting = { revision, counts: this.#counted(kb) }
     this.#counting.set(id, counting)
     try {

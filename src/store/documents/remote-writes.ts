@@ -3,7 +3,6 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
 /** A write's changes as text: both databases read and write these forms. */
@@ -43,28 +42,20 @@ export interface SentRow extends SentMetadata {
   readonly language: string
 }
 
-export interface ComputedWrite<T> {
-  readonly result: T
-  readonly marks: readonly JobMark[]
-  readonly change: RemoteChange
-}
-
 /** Other databases, as writes see them. */
 export interface RemoteWrites {
-  isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
-  /** Of the local copy. */
-  revisionOf(kb: Pick<KnowledgeBase, 'id'>): number
   /**
-   * Commits there what `compute` returns for an up-to-date copy, which stays unchanged.
-   * @param compute called again if another writer was faster
+   * Commits there the change that `compute` returns for an up-to-date copy, which stays unchanged.
+   * @param compute called with the revision of the copy; again if another writer was faster
    */
-  store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T>
+  store<W extends { readonly change: RemoteChange }>(
+    kb: KnowledgeBase,
+    compute: (revision: number) => Promise<W>,
+  ): Promise<W>
 }
 
 /** Everything is stored here. */
 export const NOTHING_REMOTE: RemoteWrites = {
-  isRemote: () => false,
-  revisionOf: () => 0,
   store: () => Promise.reject(new Error('no other database holds a knowledge base')),
 }
 

@@ -146,10 +146,6 @@ export class StoredChunks implements ChunkStore {
     })
   }
 
-  writeMarks(marks: readonly JobMark[]): Promise<void> {
-    return this.#writes.writeMarks(marks)
-  }
-
   /** One transaction in which DuckDB copies chunks by itself. */
   copyChunks<T>(
     kb: KnowledgeBase,

@@ -130,10 +130,7 @@ export class StoredReembedding implements ReembeddingStore {
       .update(knowledgeBases)
       .set(changes)
       .where(eq(knowledgeBases.id, row.id))
-    const changed = knowledgeBaseOf(
-      { ...row, ...changes },
-      { projectName: kb.projectName, secrets },
-    )
+    const changed = knowledgeBaseOf({ ...row, ...changes }, kb, secrets)
     return { outcome: { kind: 'switched' }, changed }
   }
 }

@@ -21,7 +21,7 @@ import { columnBatchOf, countOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { createVectorTable } from './chunk-columns.ts'
 
-/** The vectors of knowledge bases in their tables. */
+/** The vectors of knowledge bases, in tables. */
 export class StoredVectors implements VectorSource {
   readonly #database: Database
 
@@ -41,7 +41,7 @@ export class StoredVectors implements VectorSource {
       await connection.run('COMMIT')
       return result
     })
-    // The reader keeps a copy of them all.
+    // The reader keeps a copy of all of them.
     return reading.finally(() => this.#database.trimCache())
   }
 }
@@ -58,7 +58,7 @@ async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
   return { revision: Number(revision), dimensions: Number(dimensions) }
 }
 
-/** The vectors from that key on: those that a write has just stored. */
+/** The vectors from that key on, which a write has just stored. */
 export async function vectorRowsFrom(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -100,12 +100,12 @@ function joinedRows(parts: readonly VectorBatch[]): VectorBatch {
   return { keys, vectors }
 }
 
-// The effect of a change of the embedding model on a knowledge base's row and tables, within the caller's write.
+// What a change of the embedding model does to a knowledge base's row and tables, within the caller's write.
 
 export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
 /**
- * Changes the tables. @returns what changes in the row
+ * Changes the tables. @returns the changes to the row
  * @throws AppError `invalid_knowledge_base` where another model has taken over since `kb` was read
  */
 export async function applyEmbeddingChange(
@@ -116,7 +116,7 @@ export async function applyEmbeddingChange(
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
   const row = await rowOfKnowledgeBase(connection, kb)
-  // The update of the row fails then.
+  // The update of the row then fails.
   if (row === undefined) return {}
   if (row.vectorsNumber !== kb.vectorsNumber) {
     const what = `Another embedding model has just taken over ${kb.name}`

@@ -35,21 +35,21 @@ import {
 
 const CLOSE_GRACE_MS = 2_000
 
-/** Results that wait for their readers; of one caller half of them. Each may hold some megabytes. */
+/** Results that wait for their readers; at most half of them of one caller. Each may use some megabytes. */
 const PARKED_MAX = 128
-/** A reader that took nothing for this long may lose its result to others. */
+/** A reader that takes nothing for this long may lose its result to others. */
 const READER_MS = 2_000
 
 /** The same where memory is short: readers over a network take rows more often. */
 const UNREAD_MS = 250
 
-/** How long the memory of those that were ended may take to come back. */
+/** How long it may take for the memory of ended statements to come back. */
 const ROOM_MS = 1_000
 const ROOM_WAIT_MS = 100
 const ROOM_TRIES_MAX = 3
 const COLLECT_MS = 200
 
-/** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
+/** Reads SQL and runs guarded SELECTs in DuckDB. */
 export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #database: Database
   readonly #parser: SqlParser
@@ -58,7 +58,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
   readonly #watchdog: MemoryWatchdog
-  /** Also for statements that wait for a slot. */
+  /** Includes statements that wait for a slot. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
@@ -67,7 +67,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     options: {
       /** How many statements may run at once. */
       readonly statementsMax: number
-      /** How many more may wait for a place. */
+      /** How many more may wait for a slot. */
       readonly waitingMax: number
       /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
       readonly stuckMs: number
@@ -102,7 +102,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
     const deadline = statementDeadline(limits, signal)
-    // The first rows are read here, so that a failing statement fails before the answer begins.
+    // Reads the first rows here, so that a failing statement fails before the answer begins.
     const { session, result, first } = await this.#begin(statement, deadline)
     if (first !== null) {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
@@ -138,7 +138,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     shape?: string,
   ): Promise<StagedSelect> {
     const staged = Promise.withResolvers<DuckDBConnection>()
-    // It is not awaited yet when the statement fails.
+    // Not awaited yet when the statement fails.
     staged.promise.catch(() => {})
     const staging = stagingOf(select, shape)
     const session = await this.#admit(statementDeadline(limits, signal), {
@@ -161,7 +161,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const file = newExportFile(this.#database.exportsDirectory)
     try {
       const deadline = statementDeadline(limits, signal)
-      // An abort is answered at once, and DuckDB may make the file after that.
+      // An abort is answered right away, and DuckDB may create the file after that.
       const copying = file.statementOf(select, note)
       const session = await this.#admit(deadline, {
         sql: select.sql,
@@ -184,7 +184,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return this.#watchdog.state()
   }
 
-  /** What DuckDB holds in memory, in bytes. It waits for no place among the statements. */
+  /** DuckDB's memory in bytes. Needs no slot. */
   memoryUsed(): Promise<number> {
     const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
     return this.#database.lease((connection) => countOf(connection, sql))
@@ -234,8 +234,8 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Ends unread results, for the memory that they hold, or waits a little for statements that compute: one
-   * of them has filled it. False: there are none.
+   * Ends unread results to free their memory, or waits a little for computing statements: one
+   * of them filled it. False: there are none.
    */
   async #makeRoom(): Promise<boolean> {
     const unread = [...this.#open].filter((open) => isUnread(open, UNREAD_MS))
@@ -255,7 +255,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return true
   }
 
-  /** @throws AppError `too_busy` where the results that wait for their readers are too many, and this one has more rows */
+  /** @throws AppError `too_busy` if too many results wait for their readers, and this one has more rows */
   async #limitParked(session: ReadSession, caller: Caller): Promise<void> {
     if (this.#open.size <= PARKED_MAX / 2) return
     const parked = [...this.#open].filter(({ place }) => place.isParked)
@@ -275,7 +275,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     unread.deadline.abort(new AppError('too_busy', message))
   }
 
-  /** Waits for a place among the running statements, then for a connection. */
+  /** Waits for a slot, then for a connection. */
   async #admit(deadline: Deadline, wanted: WantedSession): Promise<ReadSession> {
     try {
       if (this.#isClosing) throw shuttingDown()
@@ -341,13 +341,13 @@ interface WantedSession {
   /** Shown to operators. */
   readonly sql: string
   readonly turn: NewStatement['turn']
-  /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
+  /** Gets the connection, instead of the pool, when the statement and its transaction have ended. */
   readonly giveBack?: (connection: DuckDBConnection) => void
   /** Called when DuckDB has released an unfinished statement. */
   readonly onDiscard?: () => void
 }
 
-/** Two places are for short statements, and two for other callers than the one that has all the rest. */
+/** Two slots are for short statements, and two for callers other than the one that has all the rest. */
 function placesOf(statementsMax: number) {
   const shortMax = Math.min(2, Math.floor(statementsMax / 2))
   const longMax = statementsMax - shortMax
@@ -358,7 +358,7 @@ function isUnread({ place: { parkedMs } }: OpenStatement, ms: number): boolean {
   return parkedMs !== null && performance.now() - parkedMs >= ms
 }
 
-/** Runs a statement whose result is the one row that says how many rows it wrote. */
+/** Runs a statement whose only row says how many rows it wrote. */
 async function runToEnd(session: ReadSession, statement: SessionSql): Promise<void> {
   await session.start(statement)
   while ((await session.next()) !== null);

@@ -21,7 +21,7 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
-/** How SQL calls it: not as a schema. */
+/** Its name in SQL, not a schema. */
 const DATABASE_NAME = 'eider-data'
 
 /**
@@ -51,7 +51,7 @@ export async function lockedInstance(
   given: {
     /** The folder of the database file; null: in memory. */
     readonly directory: string | null
-    /** The only place where it may write files. */
+    /** The only folder where it may write files. */
     readonly exportsDirectory: string
     readonly memoryLimit: string
     readonly threads: number
@@ -67,19 +67,19 @@ export async function lockedInstance(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // Without a folder nothing is spilled to disk.
+    // Without a folder, nothing spills to disk.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
   })
   const connection = await opened(instance, path, options.directory)
-  // Closing makes its own, and a start that is refused must not change the file.
+  // Closing writes one itself, and a refused start must not change the file.
   await connection.run('PRAGMA disable_checkpoint_on_shutdown')
   await connection.run("SET GLOBAL TimeZone = 'UTC'")
   await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
   await giveMemoryBack(connection)
-  // A copy of each file that it read: there is nothing to be read twice.
+  // A copy of each file it read: nothing is read twice.
   await connection.run('SET GLOBAL enable_external_file_cache = false')
   await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
   await connection.run('SET lock_configuration = true')
@@ -88,7 +88,7 @@ export async function lockedInstance(
   return instance
 }
 
-/** Only a database that is attached has groups of another size than DuckDB's own. */
+/** Only an attached database can have row groups of another size than DuckDB's own. */
 async function opened(
   instance: DuckDBInstance,
   path: string,
@@ -117,7 +117,7 @@ export async function connectTo(
   return connection
 }
 
-/** Where DuckDB may write what an answer is read from. */
+/** Where DuckDB may write the file of an answer. */
 export function exportsDirectoryOf(given: {
   readonly directory: string | null
   readonly note: LockNote
@@ -132,7 +132,7 @@ export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
 }
 
-/** Runs work as one transaction: if it fails, nothing of it stays. */
+/** Runs work as one transaction: if it fails, nothing is kept. */
 export async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,
@@ -167,7 +167,7 @@ async function controlOf(connection: DuckDBConnection): Promise<Control> {
   return control
 }
 
-// Names the process that has the data folder open, for people. DuckDB's own lock is what counts.
+// Names the process that has the data folder open, for people. Only DuckDB's own lock counts.
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096
@@ -204,7 +204,7 @@ export function removeLockNote(directory: string): void {
 }
 
 /**
- * DuckDB's refusal of a second process, with names. Undefined for another error.
+ * DuckDB's refusal of a second process, with names. Undefined for other errors.
  */
 export function lockConflict(error: unknown, directory: string): StartError | undefined {
   const message = error instanceof Error ? error.message : ''

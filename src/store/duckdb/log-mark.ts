@@ -42,9 +42,9 @@ const WALKED_BYTES_MAX = 256 * 1024 * 1024
 
 interface Mark {
   readonly checkpoints: bigint
-  /** How long the log is at least. */
+  /** The least length of the log. */
   readonly logBytes: bigint
-  /** Writes that it holds. */
+  /** Number of writes in it. */
   readonly writes: bigint
 }
 
@@ -112,16 +112,16 @@ export class LogMark {
   }
 }
 
-/** The next start misses nothing: the mark that it finds asks for no log. */
+/** The next start is safe: its mark requires no log. */
 export function acceptLoss(directory: string): void {
   const nothing = encoded({ checkpoints: 0n, logBytes: 0n, writes: 0n })
   writeFileSync(join(directory, MARK_FILE), nothing, { mode: 0o600 })
 }
 
 /**
- * Before the database is opened: it and its log are there, and the log holds all that was acknowledged.
+ * Before opening the database: checks that it and its log exist, and that the log has all acknowledged writes.
  * @returns whether the data file is alone: no mark and no log says what it should hold
- * @throws StartError that says what is missing and what can be done; nothing in the folder has changed then
+ * @throws StartError that names what is missing and the ways out; the folder is unchanged then
  */
 export function checkLog(directory: string, fileName: string): boolean {
   const path = join(directory, fileName)
@@ -156,7 +156,7 @@ export function checkLog(directory: string, fileName: string): boolean {
   return false
 }
 
-/** For a data file that is alone and yet expects a log. */
+/** For a data file that is alone although it expects a log. */
 export function copiedAlone(directory: string, fileName: string): StartError {
   const how = `its data file ${fileName} was copied while Eider was running or after it was killed`
   return lost(directory, `${how}, without the log ${fileName}.wal and its newest writes`)
@@ -217,7 +217,7 @@ function encoded({ checkpoints, logBytes, writes }: Mark): Buffer {
   return bytes
 }
 
-/** Undefined if missing, or unwritten after a power cut: it has no meaning then. */
+/** Undefined if missing, or unwritten after a power cut: then it has no meaning. */
 function readMark(path: string): Mark | undefined {
   let bytes: Buffer
   try {
@@ -245,7 +245,7 @@ export async function expectsLog(connection: DuckDBConnection): Promise<boolean>
   return (await connection.runAndReadAll(sql)).currentRowCount > 0
 }
 
-/** In the file, and not in its log. */
+/** In the file, not in its log. */
 export async function expectLog(connection: DuckDBConnection): Promise<void> {
   // After a crash it still does.
   if (await expectsLog(connection)) return

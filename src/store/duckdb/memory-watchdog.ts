@@ -5,27 +5,27 @@ import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
 import type { OpenStatements } from './open-statements.ts'
 
 const LOOK_EVERY_MS = 100
-/** Nothing runs any more when nothing ran at this many looks. */
+/** Nothing runs if this many checks found nothing running. */
 const IDLE_LOOKS = 5
-/** Memory is given back when nothing runs and this much more is taken than the last time. */
+/** Memory is released when nothing runs and this much more is in use than last time. */
 const KEPT_BYTES_MAX = 64e6
-/** Without a ceiling: the program itself, with models and what JavaScript keeps. */
+/** Without a ceiling: the program itself, with models and JavaScript's heap. */
 const PROGRAM_BYTES = 1e9
 /** A share of the engine's limit, for functions' memory outside of its buffers. */
 const FUNCTIONS_SHARE = 0.25
 /** A share of the machine's memory. The kernel ends a process that needs more. */
 const MACHINE_SHARE = 0.9
-/** Longer than that it is not one statement's peak. */
+/** Longer than this, it is not one statement's peak. */
 const FULL_LOOKS = 5
 
 export interface WatchedMemory {
-  /** For the process, in bytes. */
+  /** Memory of the process, in bytes. */
   rss(): number
   /** Returns free memory to the system within some tenths of a second, besides the main thread's work. */
   collectSoon(): void
-  /** Releases blocks of the file that the engine keeps: only while nothing runs. */
+  /** Releases blocks of the file that the engine keeps, but only while nothing runs. */
   trim(): Promise<void>
-  /** Ends results that are not read. */
+  /** Ends unread results. */
   makeRoom(): Promise<unknown>
   readonly ceiling: Pick<MemoryCeiling, 'isSet' | 'raisedBytes' | 'keepReserve' | 'state'>
   /** Called if the system has no ceiling and the process has outgrown its memory: it must be replaced. */
@@ -83,7 +83,7 @@ export class MemoryWatchdog {
   look(): void {
     const rss = this.#memory.rss()
     this.#replaceWhenFull(rss)
-    // Their memory stays taken. At the ceiling it is chance whose allocation fails, and Bun aborts where the main thread's does.
+    // Their memory stays in use. At the ceiling any allocation may fail, and Bun aborts if the main thread's does.
     const isAnyUnread = [...this.#statements].some(({ place }) => place.isParked)
     if (this.#memory.ceiling.keepReserve(isAnyUnread)) void this.#makeRoom()
     // Results that wait for their readers compute nothing.
@@ -91,7 +91,7 @@ export class MemoryWatchdog {
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks < IDLE_LOOKS) return
     if (this.#idleLooks === IDLE_LOOKS && rss - this.#restingBytes > KEPT_BYTES_MAX) {
-      // Not awaited: an insert may be running all the same.
+      // Not awaited: an insert may be running.
       this.#memory.collectSoon()
       if (this.#statements.size === 0) void this.#memory.trim().catch(() => {})
     }
@@ -123,7 +123,7 @@ export class MemoryWatchdog {
   }
 }
 
-// Sizes as settings write them: `512MB`, `4GiB`, or `60%` of the machine's memory.
+// Sizes in settings: `512MB`, `4GiB`, or `60%` of the machine's memory.
 
 /**
  * A size in DuckDB's notation, which has no percentages: `60%` is that share of the machine's memory, or of the container's

@@ -7,7 +7,7 @@ import type { Place, Places } from './places.ts'
 /** For a statement's text, in the status and the log. */
 const SHOWN_CHARS = 80
 
-/** A statement that DuckDB holds on to after its time: its client has its answer, and nothing can be done. */
+/** A statement that DuckDB keeps running after its time: its client has an answer, and nothing more can be done. */
 export interface StuckStatement {
   readonly statement: string
   /** As its caller sent it, if known. */
@@ -30,7 +30,7 @@ export interface OpenStatementsOptions {
   readonly onStuck: (stuck: StuckStatement) => void
 }
 
-/** The statements that are open, and those whose callers no longer wait. */
+/** Open statements, and those whose callers no longer wait. */
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
@@ -44,7 +44,7 @@ export class OpenStatements {
       readonly timer: ReturnType<typeof setTimeout>
     }
   >()
-  /** Told when a statement is gone. */
+  /** Called when a statement is gone. */
   readonly #watchers = new Set<() => void>()
 
   constructor(options: OpenStatementsOptions) {

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 
-/** How long a reader keeps a place from its last rows to the next. */
+/** How long a reader keeps its place after the last rows it took. */
 const READING_MS = 20
 const LOOK_EVERY_MS = 20
 /**
@@ -12,14 +12,14 @@ const SHORT_LOOKS = 10
 /** DuckDB stops most statements within milliseconds: one not released by then may take minutes. */
 const STUBBORN_MS = 250
 
-/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a slot where it may stay. */
+/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a slot that it can keep. */
 export type Turn = 'continued' | 'new' | 'long'
 
 export interface PlacesOptions {
   readonly longMax: number
   /** More places, in which a statement that takes longer is stopped, to wait for a long one. */
   readonly shortMax: number
-  /** Long places that one caller never has: they are for the others. */
+  /** Long slots that one caller can never have, kept for others. */
   readonly othersMin: number
   readonly waitingMax: number
 }
@@ -30,7 +30,7 @@ export type Caller = string | undefined
 export interface NewStatement {
   readonly caller: Caller
   readonly turn: Exclude<Turn, 'continued'>
-  /** The statement has been too long in a short place, and must be stopped. */
+  /** The statement has been in a short slot for too long, and must be stopped. */
   onTooLong(): void
 }
 
@@ -74,7 +74,7 @@ export class Places {
     return place
   }
 
-  /** Assigns a place to a query without one. */
+  /** Gives a place to a statement without one. */
   take(place: Place, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
     // Waiting statements have entered every slot that suits them, so this overtakes no one.
@@ -95,7 +95,7 @@ export class Places {
   async #wait(place: Place, turn: Turn, signal: AbortSignal): Promise<void> {
     if (this.#isHopeless(place.caller, turn)) throw this.#tooBusy()
     const { waitingMax, longMax, shortMax } = this.#options
-    // Who has its first rows is inside already.
+    // A statement with its first rows is inside already.
     if (turn === 'new' && this.#waiting.size >= waitingMax) {
       throw new AppError(
         'too_busy',
@@ -124,7 +124,7 @@ export class Places {
     }
   }
 
-  /** Takes a place that is free for this turn. */
+  /** Takes a free place for this turn. */
   #seat(place: Place, turn: Turn): boolean {
     const kind = this.#freeFor(place.caller, turn)
     if (kind === null) return false
@@ -146,7 +146,7 @@ export class Places {
     }
     if (long < longMax && own < this.#longMaxOf(caller)) return 'long'
     if (turn === 'long') return null
-    // The last one is for new statements: the next rows of another cannot be stopped and made again.
+    // The last one is for new statements: the next rows of another cannot be stopped and restarted.
     const shortFree = turn === 'new' ? shortMax : shortMax - 1
     return this.#holders.size - long < shortFree ? 'short' : null
   }
@@ -156,7 +156,7 @@ export class Places {
     return caller === undefined ? longMax : longMax - othersMin
   }
 
-  /** As long as places are free for those who wait. */
+  /** While places are free for those who wait. */
   #letIn(): void {
     while (this.#waiting.size > 0) {
       const next = this.#next()
@@ -198,7 +198,7 @@ export class Places {
     return isLongHopeless && (turn !== 'new' || stubborn.length - long.length >= shortMax)
   }
 
-  /** Most of the time there are none. */
+  /** Usually there are none. */
   #stubborn(): readonly Place[] {
     return [...this.#holders].filter(({ isStubborn }) => isStubborn)
   }
@@ -210,7 +210,7 @@ export class Places {
     )
   }
 
-  /** Looks again soon, as long as a statement waits or is in a short place. */
+  /** Checks again soon while a statement waits or is in a short place. */
   #look(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
@@ -224,15 +224,15 @@ export class Places {
     }, LOOK_EVERY_MS)
   }
 
-  /** From those whose reader has not come back in a while. */
+  /** From statements whose reader has been away for a while. */
   #reclaim(nowMs: number): void {
-    // A set may lose members, or gain some, while it is gone through.
+    // A set may lose or gain members while it is iterated.
     for (const place of this.#holders) {
       if (place.parkedMs !== null && nowMs - place.parkedMs >= READING_MS) this.leave(place)
     }
   }
 
-  /** Who has been too long in a short place gets a long one, or is stopped where another waits for it. */
+  /** A statement that was in a short place for too long gets a long one, or is stopped if another waits. */
   #endShort(): void {
     const isWanted = [...this.#waiting].some(({ turn }) => turn !== 'long')
     for (const place of [...this.#holders]) {
@@ -249,7 +249,7 @@ export class Places {
 /** The slot of one statement, while DuckDB computes; between its rows others may have it. */
 export class Place {
   readonly caller: Caller
-  /** Set by `Places` alone. null: it has none at the moment. */
+  /** Set only by `Places`. null: it has none at the moment. */
   kind: 'long' | 'short' | null = null
   looks = 0
   readonly #places: Places
@@ -266,7 +266,7 @@ export class Place {
     this.#onTooLong = onTooLong
   }
 
-  /** Since when it waits for its reader; null: it does not. */
+  /** When it began to wait for its reader; null: it does not. */
   get parkedMs(): number | null {
     return this.#parkedMs
   }
@@ -287,7 +287,7 @@ export class Place {
     if (this.kind === 'short') this.#places.leave(this)
   }
 
-  /** A promise if it has to wait, having lost its own. @throws as `Places.enter` does */
+  /** A promise if it lost its place and has to wait. @throws as `Places.enter` does */
   resume(signal: AbortSignal): Promise<void> | undefined {
     this.#parkedMs = null
     return this.kind === null ? this.#places.take(this, 'continued', signal) : undefined
@@ -305,7 +305,7 @@ export class Place {
     this.#abandonedMs = performance.now()
   }
 
-  /** For good. */
+  /** Permanently. */
   release(): void {
     this.#places.leave(this)
   }

@@ -1,11 +1,11 @@
-/** What short statements share: connections whose READ ONLY transaction is open already, and plans made before. */
+/** What short statements share: connections with an open READ ONLY transaction, and prepared plans. */
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
 
-/** Tables that are constantly written besides users' requests: traces and conversations of agents. */
+/** Tables that are constantly written besides users' requests: agents' traces and conversations. */
 const RECORDS = /\beider\.(?:trace|conversation|audit)/
 
 /** A statement over records is prepared each time, in a separate transaction: a write to them makes nothing else stale. */
@@ -106,7 +106,7 @@ function ageMs({ beganMs }: OpenTransaction): number {
 const STATEMENTS_MAX = 12
 const SQL_CHARS_MAX = 4_000
 
-/** Statements that were seen last, on any connection. */
+/** The latest statements, on any connection. */
 const SEEN_MAX = 500
 
 interface PreparedPlan {
@@ -117,7 +117,7 @@ interface PreparedPlan {
 
 /**
  * Prepares each statement once per connection: twice as many short statements per second as with their text. DuckDB 1.5.5
- * plans a statement anew when a table or the type of a value has changed, but not when the values in a table have:
+ * replans a statement when a table or the type of a value has changed, but not when the values in a table have:
  * conditions that no value could meet are gone from the plan, and strings and numbers are packed into as many bytes as the
  * largest one took. So a plan is used only until the next write.
  */
@@ -139,14 +139,14 @@ export class PreparedStatements {
     })
   }
 
-  /** Whether it was not seen lately: one that may never come again is not worth preparing. */
+  /** Whether it was not seen lately: a statement that may never return is not worth preparing. */
   isFirst(sql: string): boolean {
     const isFirst = this.#seen.get(sql) === undefined
     if (isFirst && sql.length <= SQL_CHARS_MAX) this.#seen.set(sql, true)
     return isFirst
   }
 
-  /** The same, if it is prepared already. */
+  /** The prepared statement, if there is one. */
   known(connection: DuckDBConnection, sql: string): DuckDBPreparedStatement | undefined {
     const plans = this.#plans.get(connection)
     const known = plans?.get(sql)

@@ -19,7 +19,7 @@ const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
 
 interface SessionParts {
-  /** Takes the connection back when all went well. */
+  /** Takes the connection back after success. */
   readonly giveBack: (connection: DuckDBConnection) => void
   /** Whether the READ ONLY transaction is open already, and whether it stays open afterwards. */
   readonly transaction: { readonly isBegun: boolean; readonly isKept: boolean }
@@ -52,7 +52,7 @@ export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
  * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
- * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it. From its first
+ * once; the connection stays taken, and the statement counts as running, until DuckDB has released it. From its first
  * rows on it has its place only while DuckDB makes the next ones.
  */
 export class ReadSession {
@@ -149,8 +149,8 @@ export class ReadSession {
   }
 
   /**
-   * A failure after the first rows ends a stream as its last row does (`PROBE`): the statement is run again to hear why.
-   * @throws what DuckDB says of it
+   * A failure after the first rows ends a stream like its last row (`PROBE`): the statement runs again to get the error.
+   * @throws DuckDB's error
    */
   async #checkEnd(): Promise<void> {
     const isWhole = await this.#step(() => this.#run(PROBE)).then(
@@ -207,7 +207,7 @@ export class ReadSession {
     else this.#run(COMMIT).then(leave, () => this.#rollBack())
   }
 
-  /** Ends the session before all rows are read. */
+  /** Ends the session early. */
   async stop(): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
@@ -260,7 +260,7 @@ export class ReadSession {
   }
 
   /**
-   * The statement's client is gone: answers at once, then waits in the background for DuckDB to stop.
+   * The statement's client is gone: answers right away, then waits in the background for DuckDB to stop.
    */
   #abandon(reason: unknown): void {
     if (this.#isOver) return

@@ -1,4 +1,4 @@
-/** The rows of a result: DuckDB's values as what JSON can say (docs/contract.md 4.11), in batches. */
+/** The rows of a result in batches, with DuckDB's values as JSON values (docs/contract.md 4.11). */
 import {
   DuckDBArrayType,
   DuckDBArrayValue,
@@ -30,7 +30,7 @@ import { textPieces } from './text-rows.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */
 const BATCH_MS = 8
-/** Values that are converted between two readings of the clock: some rows, or a part of those of many columns. */
+/** Values converted between two readings of the clock: some rows, or a part of wide ones. */
 const VALUES_PER_LOOK = 2048
 
 type Batch<T> = readonly (readonly T[])[]
@@ -62,7 +62,7 @@ export function rowBatches<T>(
   }
 }
 
-/** All rows of a result that is over with its first chunk; null: reading them would hold the main thread for too long. */
+/** All rows of a result with a single chunk; null: reading them would hold the main thread for too long. */
 export function readyRows(
   types: readonly DuckDBType[],
   data: DuckDBDataChunk | null,
@@ -118,7 +118,7 @@ function rowOf<T>(
   })
 }
 
-/** The rows of a result in each form that an answer may have; only one of the forms can be read. */
+/** The rows of a result in each form of an answer; only one of the forms can be read. */
 export function resultStream(
   result: DuckDBResult,
   rows: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
@@ -140,7 +140,7 @@ export function resultStream(
   }
 }
 
-/** The rows of a statement that is over. */
+/** The rows of a finished statement. */
 export function madeRows(result: DuckDBMaterializedResult): RowStream {
   let read = 0
   const next = () => {
@@ -159,7 +159,7 @@ export interface Encoding {
   readonly encoding: RowEncoding
   readonly names: readonly string[]
   readonly types: readonly DuckDBType[]
-  /** Texts for what a number of JSON cannot say. */
+  /** Texts for numbers that JSON does not have. */
   readonly isExact: boolean
 }
 
@@ -193,7 +193,7 @@ async function* piecesOf(
       yield* textPieces(encoding, { names, types, isExact }, { source, first })
       return
     }
-    // Loaded with the first answer that wants it.
+    // Loaded with the first answer that needs it.
     const { arrowPieces } = await import('./arrow-stream.ts')
     yield* arrowPieces({ names, types }, source, first)
   } finally {
@@ -213,7 +213,7 @@ export async function* encodedValues(
   yield arrowOfValues(names, rows)
 }
 
-// Values of a result as they are stored again: with their types, and nothing lost on the way through JSON.
+// Values of a result for storing: with their types, and nothing lost on the way through JSON.
 
 /** What JSON says exactly stays as it is; every other value carries its type. Chosen once per column. */
 export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellValue {
@@ -226,7 +226,7 @@ export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellV
     }
   }
   const columnType = columnTypeOf(type)
-  // A type that no column can have is stored as it is shown.
+  // A type that no column can have is stored as shown.
   if (columnType === null) return shown
   const text = typeText(columnType)
   if (text === 'JSON') {
@@ -276,7 +276,7 @@ function structTypeOf({ entryNames, entryTypes }: DuckDBStructType): ColumnType 
   return { kind: 'struct', fields }
 }
 
-/** The fields of structs by their names: the result has them by their numbers. */
+/** The fields of structs by name: the result has them by number. */
 function storedConverterOf(type: DuckDBType): (value: DuckDBValue) => DuckDBValue {
   if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
     const item = storedConverterOf(type.valueType)

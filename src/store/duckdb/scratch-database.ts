@@ -31,7 +31,7 @@ export class ScratchDatabase {
     return new ScratchDatabase(instance, connection)
   }
 
-  /** Replaces what these tables hold, at once. @param tables rows by the names of the table's columns */
+  /** Replaces the contents of these tables, in one step. @param tables rows by the names of the table's columns */
   fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void> {
     return this.#turns.run(async () => {
       await this.#connection.run('BEGIN')
@@ -55,7 +55,7 @@ export class ScratchDatabase {
     await this.#connection.run(sql, [JSON.stringify(rows)])
   }
 
-  /** One statement after the other. @throws AppError `sql_failed`, `timeout`; the signal's reason */
+  /** One statement at a time. @throws AppError `sql_failed`, `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal) {
     return this.#turns.run(() => this.#read(sql, signal))
   }
@@ -102,7 +102,7 @@ export class ScratchDatabase {
     }
   }
 
-  /** After the statements that wait for it. */
+  /** After the waiting statements. */
   close(): void {
     void this.#turns.run(async () => {
       if (this.#isClosed) return

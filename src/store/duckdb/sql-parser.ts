@@ -9,7 +9,7 @@ import {
   syntaxError,
 } from './database-error.ts'
 
-/** Readers at work at once; a text takes well under a millisecond. */
+/** Readers that work at the same time; a text takes well under a millisecond. */
 const READERS_MAX = 4
 
 const PARSE_SQL = 'SELECT json_serialize_sql($1::VARCHAR)'
@@ -27,7 +27,7 @@ const RECENT_CHARS_MAX = 4_000
 /** SQL ⇄ syntax tree by DuckDB's own parser, with both statements prepared: three times faster. */
 export class SqlParser {
   readonly #database: Database
-  /** Sub-queries in place of knowledge bases are parsed again and again. */
+  /** Sub-queries that replace knowledge bases are parsed repeatedly. */
   readonly #recent = new LruMap<string, string>({ sizeMax: RECENT_MAX })
   readonly #idle: Reader[] = []
   readonly #waiting: ((reader: Reader) => void)[] = []
@@ -69,7 +69,7 @@ export class SqlParser {
       throw new AppError('sql_syntax', 'The statement cannot be read')
     } catch (error) {
       if (error instanceof AppError) throw error
-      // A prepared statement outlives its own failure: what failed was the text.
+      // A prepared statement survives its own failure: the text failed.
       this.#giveBack(reader)
       throw statementError(error)
     }
@@ -97,7 +97,7 @@ export class SqlParser {
     else next(reader)
   }
 
-  /** Texts that are being read, or wait for it, still are. */
+  /** Texts that are being read or wait to be. */
   close(): void {
     this.#isClosed = true
     for (const { connection } of this.#idle.splice(0)) this.#database.discard(connection)

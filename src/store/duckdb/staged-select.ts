@@ -50,7 +50,7 @@ export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
 }
 
-/** As DuckDB prints `VALUES …`. Without the SELECT around it each value has the type of its column, not of its list. */
+/** As DuckDB prints `VALUES …`. Without the outer SELECT, each value has the type of its column, not of its list. */
 const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
 
 function withoutList(sql: string): string {
@@ -107,7 +107,7 @@ export interface FileNote {
   readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Rows with vectors: a group of them is held in memory as a whole while it is written or read. */
+/** Rows with vectors: a whole group of them is in memory while it is written or read. */
 const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 
 /** @param directory created if missing */
@@ -115,7 +115,7 @@ export function newExportFile(directory: string): {
   /** Writes the rows of a SELECT into the file. */
   statementOf(select: BoundSql, note?: FileNote): BoundSql
   /**
-   * The bytes of the file. Its name goes at once, so that nothing is left when a reader stops.
+   * The bytes of the file. Its name is removed right away, so that nothing is left when a reader stops.
    * @param encode closes the file; unset: the bytes as they are
    */
   read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>

@@ -35,7 +35,7 @@ export async function giveMemoryBack(connection: DuckDBConnection): Promise<void
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
 }
 
-/** The limit of a large write's blocks in DuckDB's memory, and how often it is checked. */
+/** The limit for a large write's blocks in DuckDB's memory, and how often it is checked. */
 const WRITTEN_BYTES_KEPT = 64 * 1024 ** 2
 const LET_GO_MS = 200
 
@@ -62,11 +62,11 @@ export async function withoutCaching<T>(
   }
 }
 
-/** For blocks of the file; half as many more are released at once, so that it need not be done often. */
+/** For blocks of the file; half as many more are released at a time, so that it happens less often. */
 const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
 /**
- * Lets go of most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
+ * Releases most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
  * and gives its copies back when memory is needed. What is in use by statements stays, and the blocks that are kept
  * make room for what they need meanwhile: none of them fails for it.
  */
@@ -82,7 +82,7 @@ export async function trimCache(
   await lowerLimit(connection, total - blocks + keptBytes, memoryLimit)
 }
 
-/** The limit is lowered and at once raised again: DuckDB 1.5.5 has no other way to say it. */
+/** Lowers the limit and raises it again: DuckDB 1.5.5 has no other way. */
 async function lowerLimit(
   connection: DuckDBConnection,
   keptBytes: number,
@@ -93,7 +93,7 @@ async function lowerLimit(
       `SET GLOBAL memory_limit = '${Math.ceil(keptBytes / 1e6)}MB'; SET GLOBAL memory_limit = '${memoryLimit}'`,
     )
   } catch {
-    // More than that is in use: the limit has not changed.
+    // More than that is in use: the limit is unchanged.
   }
 }
 
@@ -127,7 +127,7 @@ function limitFunction(name: string, isTotal: boolean): DuckDBScalarFunction {
     parameterTypes: [DOUBLE, VARCHAR],
     returnType: BOOLEAN,
     volatile: isTotal,
-    // One for each list that a lambda is called for.
+    // One for each list that a lambda processes.
     ...(isTotal ? { initFunction: (info) => info.setState({ sum: 0 }) } : {}),
   })
 }

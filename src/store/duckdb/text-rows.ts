@@ -23,13 +23,13 @@ import type { ChunkSource } from './read-session.ts'
 const PIECE_BYTES_MAX = 2 ** 18
 /** The texts of a column that are copied at once. */
 const TEXT_BYTES_MAX = 2 ** 20
-/** Memory that is kept for the next piece. */
+/** Memory kept for the next piece. */
 const OUT_BYTES_MAX = 2 ** 22
 const SLICE_MS = 6
-/** Values that are written between two readings of the clock. */
+/** Values written between two readings of the clock. */
 const VALUES_PER_LOOK = 1024
 
-/** The text around the cells of a row. */
+/** The text around a row's cells. */
 interface LineFormat extends CellFormat {
   readonly head: string
   /** Before the cell of each column. */
@@ -71,7 +71,7 @@ export async function* textPieces(
   if (!writer.isEmpty) yield writer.take()
 }
 
-/** Lines as they grow. */
+/** Lines, as they are built. */
 class LineWriter {
   readonly #format: LineFormat
   readonly #columns: readonly CellColumn[]
@@ -93,7 +93,7 @@ class LineWriter {
     return this.#out.length === 0
   }
 
-  /** All rows of a chunk, some at a time. */
+  /** All rows of a chunk, a few at a time. */
   *write(data: DuckDBDataChunk): Generator<void, void, void> {
     const vectors = this.#columns.map((_, index) => data.getColumnVector(index))
     for (const { type } of vectors) numberFields(type)
@@ -209,14 +209,14 @@ function copyFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   }
 }
 
-/** Far moments, and numbers that are texts: no sign in them needs an escape. */
+/** Far dates, and numbers shown as texts: none of their characters needs an escape. */
 function copyText(text: string, { typeId }: DuckDBType): string {
   if (typeId === DuckDBTypeId.TIMESTAMP_TZ) return postgresMoment(text, '+00')
   const isMoment = typeId === DuckDBTypeId.TIMESTAMP || typeId === DuckDBTypeId.DATE
   return isMoment ? postgresMoment(text) : text
 }
 
-/** What a byte becomes that would end a cell or a line: the letter after a backslash. */
+/** The letter after a backslash, for a byte that would end a cell or a line. */
 const COPY_ESCAPES: ReadonlyMap<number, number> = new Map(
   ['\\\\', '\tt', '\nn', '\rr'].map(([sign = '', letter = '']) => {
     return [sign.charCodeAt(0), letter.charCodeAt(0)]

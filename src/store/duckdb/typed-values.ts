@@ -34,7 +34,7 @@ export interface TypedValue {
 /**
  * A value with the type under which DuckDB compares it best: an integer as an integer, since a
  * DOUBLE would make an integer column be cast row by row.
- * @throws AppError `invalid_request` for what no type can hold
+ * @throws AppError `invalid_request` for a value that no type can hold
  */
 export function typedValueOf(value: BoundValue, depth = 0): TypedValue {
   if (value === null) return { value, type: SQLNULL }
@@ -64,7 +64,7 @@ function integerValue(value: bigint): TypedValue {
   throw new AppError('invalid_request', 'A parameter is an integer of more than 127 bits')
 }
 
-/** One type for all items. An empty list, or one of nulls, goes with any type of column. */
+/** One type for all items. An empty list, or one of nulls, fits any type of column. */
 function typedList(items: readonly TypedValue[]): TypedValue {
   const type = items.reduce<DuckDBType>((common, item) => commonType(common, item.type), SQLNULL)
   const values = items.map((item) => inType(item, type))
@@ -142,7 +142,7 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   if (last === undefined || keys.length > LISTED_KEYS_MAX) {
     return { text: `IN (SELECT unnest($${name}::BIGINT[]))`, listed: {} }
   }
-  // A single key is found within the scan, which takes a third of the time without an index.
+  // A single key is found within the scan, in a third of the time, without an index.
   const least = keys.length === 1 ? 1 : LISTED_KEYS_MIN
   const count = 2 ** Math.ceil(Math.log2(Math.max(keys.length, least)))
   const names = Array.from({ length: count }, (_, at) => `eider_${index}_${at}`)

@@ -10,7 +10,7 @@ import { runInterruptibly } from '../duckdb/interruptible.ts'
 const EXTENSION_FILE = 'vss.duckdb_extension'
 
 export interface ExtensionsOptions {
-  /** Where the operator keeps extensions; it need not exist. null: DuckDB's own folder is all there is. */
+  /** The operator's folder for extensions; it may not exist. null: only DuckDB's own folder. */
   readonly directory: string | null
   /** Whether DuckDB may fetch what is missing. */
   readonly isInstallAllowed: boolean
@@ -42,7 +42,7 @@ export class Extensions {
     this.#found = this.#look()
   }
 
-  /** The file to load; null: there is none that fits. */
+  /** The file to load; null: none fits. */
   get path(): string | null {
     return this.#found.kind === 'file' ? this.#found.path : null
   }
@@ -68,12 +68,12 @@ export class Extensions {
       })
   }
 
-  /** Resolves when nothing is being fetched. */
+  /** Resolves when no download runs. */
   settled(): Promise<void> {
     return this.#installing
   }
 
-  /** DuckDB did not load the file: it is not tried again before the next start. */
+  /** DuckDB did not load the file: it is not tried again until the next start. */
   refuse(error: unknown): void {
     const isForged = error instanceof Error && /signature/i.test(error.message)
     const why = isForged ? 'it does not carry the signature of DuckDB' : 'DuckDB could not load it'

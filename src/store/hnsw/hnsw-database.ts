@@ -36,7 +36,7 @@ export class HnswDatabase {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
       memory_limit: memoryLimit,
-      // A statement runs on the thread that started it: building takes one core and no more.
+      // A statement runs on the thread that started it: building takes only one core.
       threads: '1',
       temp_directory: '',
     })
@@ -104,7 +104,7 @@ export interface HnswTableOptions {
   }
 }
 
-/** A vector under the number that it has in its index: never given twice. */
+/** A vector under its number in the index, which is never reused. */
 export interface NumberedVector {
   readonly row: number
   readonly key: number
@@ -163,7 +163,7 @@ export class HnswTable {
   }
 
   /**
-   * Adds vectors, some at a time.
+   * Adds vectors, a few at a time.
    * @param afterSlice called after each slice; an error it throws ends the work
    */
   async insert(
@@ -198,7 +198,7 @@ export class HnswTable {
     ])
   }
 
-  /** The `k` rows that the graph finds; seldom another one is nearer than the last of them. */
+  /** The `k` rows that the graph finds; rarely does it miss a nearer one. */
   async nearest(queryVector: Float32Array, k: number): Promise<readonly FoundRow[]> {
     const rows = await this.#run(this.#searchSql(k), queryVector)
     return rows.map(([row, key, distance]) => {
@@ -219,7 +219,7 @@ export class HnswTable {
     })
   }
 
-  /** Exactly this form is what the graph answers: no condition, no second key, the vector as a parameter. */
+  /** The graph answers only this form: no condition, no second key, the vector as a parameter. */
   #searchSql(k: number): string {
     const distance = `array_cosine_distance("vector", $vector)`
     return `SELECT "row", "key", ${distance} AS distance FROM ${quote(this.#name)}

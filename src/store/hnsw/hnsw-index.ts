@@ -15,9 +15,9 @@ import {
 
 /** Vectors in a table without a graph at a time. */
 const STAGED_MAX = 256
-/** Recent vectors compared besides the graph: while more are added, comparing all vectors is faster. */
+/** Recent vectors compared besides the graph: beyond this, comparing all vectors is faster. */
 const RECENT_MAX = 256
-/** Beyond this share of removed vectors, and this many, the graph should be rebuilt. */
+/** Beyond this share and number of removed vectors, the graph should be rebuilt. */
 const REMOVED_SHARE_MAX = 0.15
 const REMOVED_MIN = 100
 /** Rows that one search may ask the graph for. */
@@ -33,17 +33,17 @@ const SEARCHES_MAX = 4
 export class HnswIndex {
   readonly #options: HnswTableOptions
   readonly #closing = new AbortController()
-  /** The row of each vector that is there. */
+  /** The rows of the current vectors. */
   readonly #rows = new Map<number, number>()
   readonly #recent: DeltaBuffer
-  /** Keys that changed while all were loaded: what the load reads of them is old. */
+  /** Keys that changed during the load, which then reads old vectors. */
   #changedKeys: Set<number> | null = null
   #table: HnswTable | null = null
   readonly #removed = new Set<number>()
   #nextRow = 0
   /** Rows from here on are not in the graph. */
   #indexedTo = 0
-  /** Rows in the graph, the removed ones included. */
+  /** Rows in the graph, including removed ones. */
   #indexedCount = 0
   #revision = 0
   #searchCount = 0
@@ -58,7 +58,7 @@ export class HnswIndex {
     this.#recent = new DeltaBuffer()
   }
 
-  /** Vectors that are there. */
+  /** Current vectors. */
   get count(): number {
     return this.#rows.size
   }
@@ -83,7 +83,7 @@ export class HnswIndex {
     return this.#recent.count
   }
 
-  /** After this many removed vectors another graph would be better. */
+  /** After this many removed vectors, a new graph would be better. */
   get isWorn(): boolean {
     const { size } = this.#removed
     return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
@@ -117,7 +117,7 @@ export class HnswIndex {
     this.#workInBackground()
   }
 
-  /** Takes over one commit; searches see it at once. @throws AppError `dimension_mismatch` */
+  /** Applies one commit; searches see it right away. @throws AppError `dimension_mismatch` */
   apply({ removedKeys, keys, vectors, revision }: VectorChange): void {
     this.#closing.signal.throwIfAborted()
     const added = keys ?? new BigInt64Array()
@@ -136,15 +136,15 @@ export class HnswIndex {
   }
 
   /**
-   * The nearest `k`, or all there are, the nearest first; seldom a nearer one is missing. Distances are of float32.
+   * The nearest `k`, or all, nearest first; rarely is a nearer one missing. Distances are float32.
    * @param search.queryVector of unit length
-   * @returns null where the graph cannot say: compare all of them
+   * @returns null if the graph cannot tell: compare all vectors
    */
   async search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null> {
     signal.throwIfAborted()
     const { queryVector, k } = search
     const table = this.#table
-    // Adding to a graph holds up the searches of it.
+    // Adding to a graph blocks its searches.
     const isAddedTo = this.#recent.count > RECENT_MAX
     const isBusy = this.#searchCount >= SEARCHES_MAX
     if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
@@ -172,7 +172,7 @@ export class HnswIndex {
     return (await this.#table?.plan(queryVector, k)) ?? null
   }
 
-  /** Resolves when the graph has all vectors that are there, or the index has failed. */
+  /** Resolves when the graph has all current vectors, or the index has failed. */
   async settled(): Promise<void> {
     while (this.#isWorking) await this.#work
   }
@@ -185,7 +185,7 @@ export class HnswIndex {
     const table = this.#table
     this.#table = null
     this.#rows.clear()
-    // One that cannot be dropped goes with its instance.
+    // A graph that cannot be dropped goes with its instance.
     await table?.drop().catch(() => {})
   }
 
@@ -220,7 +220,7 @@ export class HnswIndex {
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
 
-  /** At least `k` that are there, or all; null: the graph did not give as many. */
+  /** At least `k` current vectors, or all; null: the graph gave fewer. */
   async #found(
     table: HnswTable,
     { queryVector, k }: { readonly queryVector: Float32Array; readonly k: number },
@@ -318,7 +318,7 @@ export class DeltaBuffer {
     return this.#vectors.size
   }
 
-  /** They and none that come later; ascending by row. */
+  /** This row and later ones; ascending by row. */
   all(): readonly NumberedVector[] {
     this.#listed ??= [...this.#vectors.values()]
     return this.#listed
@@ -329,7 +329,7 @@ export class DeltaBuffer {
     for (const one of vectors) this.#vectors.set(one.row, one)
   }
 
-  /** @returns false when it was not there */
+  /** @returns false if it was missing */
   remove(row: number): boolean {
     this.#listed = null
     return this.#vectors.delete(row)

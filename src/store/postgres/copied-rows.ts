@@ -1,10 +1,10 @@
 /** Rows of chunks from PostgreSQL in the tables here, within the transaction of the caller. */
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import type { ChunkRow } from '../documents/chunk-rows.ts'
+import { keysOfDocuments } from '../documents/document-ids.ts'
 import {
   type OpenTables,
   replaceChunkRows,
@@ -12,45 +12,39 @@ import {
   vectorsOfRows,
 } from '../documents/write-chunk-rows.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
-import { type KeyedRows, keyedRows } from './remote-rows.ts'
+import { type KeyedRows, keyedRows, type TouchedRows } from './remote-rows.ts'
 import type { RemoteState } from './remote-tables.ts'
 
-/** What others have written is here by then, also where nothing asks for it. */
+/** By then, the rows that others wrote have arrived, even if nothing asks for them. */
 export const POLL_MS = 1000
 
 export const NO_ROWS: KeyedRows = { keys: [], rows: [] }
 
-/** What is known of one knowledge base that another database holds. */
+/** The state of one knowledge base that another database stores. */
 export interface Copy {
-  readonly isOwner: boolean
-  /** False: only rows that were needed are here, and searches run in PostgreSQL. */
-  readonly isCopied: boolean
   /** Of the rows there when they were copied last. */
   revision: number
-  /** Where not all rows are here: what runs now needs these. */
+  /** Without a full copy: the rows that running work needs. */
   readonly touched: Set<TouchedRows>
-  /** Where not all rows are here: those that searches have brought along. */
+  /** Without a full copy: the rows that searches fetched. */
   readonly found: FoundRows
-  /** Where not all rows are here: the pieces of work that use some of them now. */
+  /** Without a full copy: how many pieces of work use some of them. */
   userCount: number
-  /** Where not all rows are here: the rows that were brought, counted each time. */
+  /** Without a full copy: how many rows were fetched, counting each time. */
   rowCount: number
-  /** As it was read last, where not all rows are here; null: not since the start. */
+  /** The definition when last read, without a full copy; null: not since the start. */
   state: RemoteState | null
-  /** When that was, on the clock of `performance.now()`. */
+  /** The time of that, on the clock of `performance.now()`. */
   refreshedMs: number
-  /** Writes from here, one after the other. */
+  /** Writes from this Eider, one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
-  /** Begins when that is over, for those who came while it was reading. */
+  /** Starts after that, for requests that arrived while it was reading. */
   following: Promise<void> | null
 }
 
-export type CopyKind = Pick<Copy, 'isOwner' | 'isCopied'>
-
-export function newCopy(kind: CopyKind, revision: number): Copy {
+export function newCopy(revision: number): Copy {
   return {
-    ...kind,
     revision,
     touched: new Set(),
     found: new FoundRows(),
@@ -64,14 +58,14 @@ export function newCopy(kind: CopyKind, revision: number): Copy {
   }
 }
 
-/** Without a copy only the definition is of interest, and that may be a second old. */
-export function isRecent({ isCopied, touched, refreshedMs }: Copy): boolean {
-  return !isCopied && touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+/** Where not all rows are here: only the definition is of interest, and that may be a second old. */
+export function isRecent({ touched, refreshedMs }: Copy): boolean {
+  return touched.size === 0 && performance.now() - refreshedMs < POLL_MS
 }
 
 const NEEDED_ROWS_MAX = 50_000
 
-/** Whether the rows that are here should go, which nothing uses. */
+/** Whether unused rows should be removed. */
 export function isOverfull({ rowCount, userCount }: Copy): boolean {
   return rowCount > NEEDED_ROWS_MAX && userCount === 0
 }
@@ -83,7 +77,7 @@ export function shapeOf({ columns, dimensions, nextChunkKey }: RemoteState) {
 
 const FOUND_ROWS_MAX = 2000
 
-/** The rows of the last searches, so that they are not fetched a second time. */
+/** The rows of the last searches, so that they are not fetched twice. */
 class FoundRows {
   readonly #rows = new LruMap<bigint, ChunkRow>({ sizeMax: FOUND_ROWS_MAX })
 
@@ -94,14 +88,14 @@ class FoundRows {
     for (const [index, row] of rows.entries()) this.#rows.set(keys[index] ?? 0n, row)
   }
 
-  /** null: not all of them are known. */
+  /** null: some are unknown. */
   of(keys: readonly bigint[]): KeyedRows | null {
     const rows = keys.flatMap((key) => this.#rows.get(key) ?? [])
     return rows.length === keys.length ? { keys, rows } : null
   }
 }
 
-/** Keys of chunks that are gone; or, where too much has happened, all that are not. */
+/** Keys of removed chunks; if there are too many changes, all missing ones. */
 export type Gone = readonly bigint[] | { readonly allBut: ReadonlySet<bigint> }
 
 export async function copiedRows(
@@ -111,46 +105,57 @@ export async function copiedRows(
   nextChunkKey: number,
 ) {
   const removedKeys = 'allBut' in gone ? await keysWithout(tables, gone.allBut) : gone
-  const there = await keysAmong(tables, keys)
-  const at = (isThere: boolean) =>
-    keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
-  const pick = <T>(from: readonly T[], places: readonly number[]) =>
-    places.flatMap((one) => from[one] ?? [])
-  const [known, fresh] = [at(true), at(false)]
-  const freshRows = pick(rows, fresh)
-  const freshKeys = pick(keys, fresh)
-  await replaceChunkRows(tables, freshRows, removedKeys, freshKeys)
-  // A text never changes under its key.
-  await rewriteChunkRows(tables, pick(rows, known), pick(keys, known))
-  const { vectors } = vectorsOfRows(freshRows, 0, tables.dimensions ?? 0) ?? {}
+  const there = new Set(await keysAmong(tables, keys))
+  const split = (isThere: boolean): KeyedRows => {
+    const at = keys.flatMap((key, index) => (there.has(key) === isThere ? index : []))
+    const pick = <T>(from: readonly T[]) => at.flatMap((index) => from[index] ?? [])
+    return { keys: pick(keys), rows: pick(rows) }
+  }
+  const [known, fresh] = [split(true), split(false)]
+  await replaceChunkRows(tables, fresh.rows, removedKeys, fresh.keys)
+  // The text of a key never changes.
+  await rewriteChunkRows(tables, known.rows, known.keys)
+  const { vectors } = vectorsOfRows(fresh.rows, 0, tables.dimensions ?? 0) ?? {}
   const changes = {
     removedKeys: BigInt64Array.from(removedKeys),
-    rewrittenKeys: BigInt64Array.from(pick(keys, known)),
-    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(freshKeys), vectors }),
+    rewrittenKeys: BigInt64Array.from(known.keys),
+    ...(vectors === undefined ? {} : { keys: BigInt64Array.from(fresh.keys), vectors }),
   }
-  const postingCount = freshRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
+  const postingCount = fresh.rows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
   const copied = { rowCount: rows.length, postingCount, nextChunkKey, changes }
   return { result: null, newRows: [], removedKeys, copied }
 }
 
-/** Those of the keys whose chunks are here. */
+/** The keys whose chunks are here. */
 async function keysAmong(
-  tables: OpenTables,
+  { connection, ...tables }: OpenTables,
   keys: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  if (keys.length === 0) return new Set()
+): Promise<readonly bigint[]> {
+  if (keys.length === 0) return []
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
-  const rows = await (await runWithKeys(tables.connection, sql, { keys })).getRows()
-  return new Set(rows.map(([key]) => BigInt(String(key))))
+  return keysOf(await (await runWithKeys(connection, sql, { keys })).getRows())
 }
 
 export async function keysWithout(
-  tables: OpenTables,
+  { connection, ...tables }: OpenTables,
   kept: ReadonlySet<bigint>,
 ): Promise<readonly bigint[]> {
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}`
-  const rows = (await tables.connection.runAndReadAll(sql)).getRows()
-  return rows.map(([key]) => BigInt(String(key))).filter((key) => !kept.has(key))
+  const keys = keysOf((await connection.runAndReadAll(sql)).getRows())
+  return keys.filter((key) => !kept.has(key))
+}
+
+/** Keys of rows that are here and should be among the fetched ones. */
+export async function keysOfTouched(
+  tables: OpenTables,
+  { ids, keys }: TouchedRows,
+): Promise<ReadonlySet<bigint>> {
+  const ofDocuments = await keysOfDocuments(tables.connection, tables, ids)
+  return new Set([...ofDocuments, ...(await keysAmong(tables, keys))])
+}
+
+function keysOf(rows: readonly (readonly unknown[])[]): readonly bigint[] {
+  return rows.map(([key]) => BigInt(String(key)))
 }
 
 export async function noteRevision(
@@ -162,17 +167,4 @@ export async function noteRevision(
     id,
     revision,
   ])
-}
-
-/** Keys of rows that are here and should be among those that came. */
-export async function keysOfTouched(
-  { connection, ...tables }: OpenTables,
-  { ids, keys }: TouchedRows,
-): Promise<readonly bigint[]> {
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
-    WHERE chunk_key IN ($keys) OR document_id IN (SELECT unnest($ids::JSON::VARCHAR[]))`
-  const rows = await (
-    await runWithKeys(connection, sql, { keys, ids: JSON.stringify(ids) })
-  ).getRows()
-  return rows.map(([key]) => BigInt(String(key)))
 }

@@ -1,7 +1,7 @@
-/** What reads and writes documents, over copies that are up to date. */
+/** Reads and writes documents over copies that are up to date. */
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
-import { type KnowledgeBase, withoutCopy } from '../../core/domain/knowledge-base.ts'
-import type { TouchedRows } from '../../core/domain/ports/storage-ports.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { StoredVectors } from '../documents/stored-vectors.ts'
@@ -9,27 +9,28 @@ import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { StoredKnowledgeBaseFiles } from '../tables/knowledge-base-files.ts'
 import { StoredSizes } from '../upkeep/stored-sizes.ts'
+import type { TouchedRows } from './remote-rows.ts'
 import type { WorkingCopies } from './working-copies.ts'
 
 type Touch = (first: unknown) => TouchedRows
 
 /**
- * What a method needs of the rows of its knowledge base. `everything`: it cannot do without a copy of all. `counts` and the
- * like: what PostgreSQL counts.
+ * Which rows a method needs. `everything`: a full copy. `counts` and the like: what PostgreSQL counts.
  */
-type Needs = 'nothing' | 'everything' | 'counts' | 'documents' | 'chunks' | Touch
+type Needs = 'everything' | 'counts' | 'documents' | 'chunks' | Touch
 
-const NO_ROWS: TouchedRows = { ids: [], keys: [] }
-// Its methods are called with an id.
-const idOf: Touch = (id) => ({ ...NO_ROWS, ids: [id as string] })
+const NOTHING: TouchedRows = { ids: [], keys: [] }
+const nothing: Touch = () => NOTHING
+// Methods called with an id.
+const idOf: Touch = (id) => ({ ...NOTHING, ids: [id as string] })
 // With ids.
-const idsOf: Touch = (ids) => ({ ...NO_ROWS, ids: ids as readonly string[] })
+const idsOf: Touch = (ids) => ({ ...NOTHING, ids: ids as readonly string[] })
 // With keys.
-const keysOf: Touch = (keys) => ({ ...NO_ROWS, keys: keys as readonly bigint[] })
+const keysOf: Touch = (keys) => ({ ...NOTHING, keys: keys as readonly bigint[] })
 const documentsOf: Touch = (documents) => {
   // As `DocumentStore` says.
   const all = documents as readonly EmbeddedDocument[]
-  return { ...NO_ROWS, ids: all.map(({ document }) => document.id.toWellFormed()) }
+  return { ...NOTHING, ids: all.map(({ document }) => document.id.toWellFormed()) }
 }
 const changesOf: Touch = (changes) => {
   // As `ChunkStore` says.
@@ -40,10 +41,10 @@ const changesOf: Touch = (changes) => {
 
 const CHUNK_NEEDS: Readonly<Record<string, Needs>> = {
   storedTexts: idsOf,
-  nextChunkKey: 'nothing',
+  nextChunkKey: nothing,
   chunkCount: 'chunks',
   contextsOf: keysOf,
-  cutCounts: 'nothing',
+  cutCounts: nothing,
   replaceDocuments: documentsOf,
   removeDocuments: idsOf,
   removeChunks: keysOf,
@@ -66,7 +67,7 @@ const DOCUMENT_NEEDS: Readonly<Record<string, Needs>> = {
 
 const FILE_NEEDS: Readonly<Record<string, Needs>> = { export: 'everything', import: 'everything' }
 
-/** They bring the copy up to date by themselves. */
+/** They update the copy themselves. */
 const WRITES: ReadonlySet<string> = new Set([
   'replaceDocuments',
   'removeDocuments',
@@ -95,8 +96,8 @@ export function documentStores(parts: {
 type Method = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
 
 /**
- * The same object, whose methods have what they need of the knowledge base, which is what they are called with, as its
- * database holds it.
+ * The same object, whose methods first fetch what they need of the knowledge base, and then run with it as its
+ * database has it.
  */
 function freshened<T extends object>(
   target: T,
@@ -109,13 +110,12 @@ function freshened<T extends object>(
     if (typeof method !== 'function') throw new Error(`${name} is not a method`)
     methods.set(name, async (kb, ...others) => {
       const work = (now: KnowledgeBase): unknown => method.call(target, now, ...others)
-      if (copies.isCopied(kb)) return work(WRITES.has(name) ? kb : await copies.fresh(kb))
-      if (need === 'everything') throw withoutCopy(kb)
+      if (kb.remote === undefined) return work(kb)
+      if (isHere(kb)) return work(WRITES.has(name) ? kb : await copies.fresh(kb))
+      if (need === 'everything') return requireHere(kb)
       if (need === 'counts') return copies.countsOf(kb)
       if (need === 'documents' || need === 'chunks') return (await copies.countsOf(kb))[need]
-      return copies.withRows(kb, need === 'nothing' ? NO_ROWS : need(others[0]), async (now) =>
-        work(now),
-      )
+      return copies.withRows(kb, need(others[0]), async (now) => work(now))
     })
   }
   return new Proxy(target, {

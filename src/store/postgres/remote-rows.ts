@@ -1,9 +1,9 @@
-/** Rows of chunks into PostgreSQL and back. */
+/** Sends rows of chunks to PostgreSQL, and reads them. */
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
 import { nameKey } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
-import type { RunRemote, StoragePlace, TouchedRows } from '../../core/domain/ports/storage-ports.ts'
+import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import type { ChunkRow, Incoming } from '../documents/chunk-rows.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
 import type { RemoteChange } from '../documents/remote-writes.ts'
@@ -11,10 +11,10 @@ import { advance, type RemoteState, remoteState, remoteTables } from './remote-t
 
 /** Rows of one statement. */
 const ROWS_PER_STATEMENT = 500
-/** Writes for which it is remembered what they have removed. */
+/** Writes whose removed keys are remembered. */
 const REMEMBERED_REVISIONS = 1000
 
-/** @returns false where another writer was faster: nothing has changed */
+/** @returns false if another writer was faster: nothing has changed */
 export async function sendChange(
   run: RunRemote,
   place: StoragePlace,
@@ -66,7 +66,7 @@ async function removeRows(
         FROM (SELECT term, count(*) FROM gone, unnest(terms) AS term GROUP BY term) AS g
         WHERE t.term = g.term)
       SELECT count(*), coalesce(sum(term_count), 0) FROM gone`,
-    [`{${keys.join(',')}}`, revision],
+    [listOf(keys), revision],
   )
   return countsOf(rows)
 }
@@ -114,10 +114,21 @@ export interface KeyedRows {
   readonly rows: readonly ChunkRow[]
 }
 
-export const ROW_COLUMNS = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut, layout,
-  vector, terms, frequencies, term_count, language`
+/** Which rows a piece of work needs here. */
+export interface TouchedRows {
+  /** Of documents. */
+  readonly ids: readonly string[]
+  /** Of chunks. */
+  readonly keys: readonly bigint[]
+}
 
-/** These rows, as far as they are there. */
+export const ROW_COLUMNS: readonly string[] = [
+  ...['chunk_key', 'document_id', 'chunk_id', 'content', 'metadata', 'typed', 'context', 'is_cut'],
+  ...['layout', 'vector', 'terms', 'frequencies', 'term_count', 'language'],
+]
+const ROW_LIST = ROW_COLUMNS.join(', ')
+
+/** These rows, as far as they exist. */
 export async function touchedRows(
   run: RunRemote,
   place: StoragePlace,
@@ -125,15 +136,15 @@ export async function touchedRows(
   { columns }: Pick<RemoteState, 'columns'>,
 ): Promise<KeyedRows> {
   const found = await run(
-    `SELECT ${ROW_COLUMNS} FROM ${remoteTables(place).chunks}
+    `SELECT ${ROW_LIST} FROM ${remoteTables(place).chunks}
       WHERE chunk_key = ANY($1::bigint[])
         OR document_id IN (SELECT json_array_elements_text($2::json)) ORDER BY chunk_key`,
-    [`{${keys.join(',')}}`, JSON.stringify(ids)],
+    [listOf(keys), JSON.stringify(ids)],
   )
   return keyedRows(found, columns)
 }
 
-/** The rows that were written since a revision, in the order of their keys. */
+/** The rows written since a revision, in key order. */
 export async function* rowsSince(
   run: RunRemote,
   place: StoragePlace,
@@ -142,7 +153,7 @@ export async function* rowsSince(
   const { chunks } = remoteTables(place)
   for (let last = 0n; ; ) {
     const found = await run(
-      `SELECT ${ROW_COLUMNS} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
+      `SELECT ${ROW_LIST} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
         ORDER BY chunk_key LIMIT ${ROWS_PER_STATEMENT}`,
       [revision, last],
     )
@@ -173,7 +184,7 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
     metadata: metadata ?? '{}',
     values: typedValues(typed ?? '{}', types),
     rowIndex: null,
-    vector: { kind: 'new', vector: Float32Array.from(numbersOf(vector), Number) },
+    vector: { kind: 'new', vector: vectorOf(vector) },
     terms: {
       keys: BigInt64Array.from(numbersOf(terms), BigInt),
       frequencies: Int32Array.from(numbersOf(frequencies), Number),
@@ -187,8 +198,17 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
   }
 }
 
+/** As PostgreSQL reads an array: `{1,2}` */
+export function listOf(items: readonly (bigint | number)[]): string {
+  return `{${items.join(',')}}`
+}
+
+export function vectorOf(list: string | null | undefined): Float32Array {
+  return Float32Array.from(numbersOf(list), Number)
+}
+
 /** `[1,2]` and `{1,2}` */
-export function numbersOf(list: string | null | undefined): readonly string[] {
+function numbersOf(list: string | null | undefined): readonly string[] {
   const inner = (list ?? '').slice(1, -1)
   return inner === '' ? [] : inner.split(',')
 }

@@ -1,7 +1,7 @@
 /** The nearest chunks and the best keyword hits of a knowledge base, by one statement in PostgreSQL. */
 import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
 import { quote } from '../../core/domain/identifier.ts'
-import type { IndexReport, VectorIndexDefinition } from '../../core/domain/index-definition.ts'
+import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type {
@@ -13,69 +13,60 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { numbersOf, ROW_COLUMNS } from './remote-rows.ts'
+import { listOf, ROW_COLUMNS, vectorOf } from './remote-rows.ts'
 import { BASES, remoteTables } from './remote-tables.ts'
 
 export interface RemotePlace {
   readonly place: StoragePlace
   readonly run: RunRemote
-  /** Takes the rows of chunks that were found. */
+  /** Takes the rows of found chunks. */
   found(rows: Awaited<ReturnType<RunRemote>>): void
+  /** Has the rows of these chunks here while the work runs. */
+  withRows<T>(keys: readonly bigint[], work: () => Promise<T>): Promise<T>
 }
 
 interface RemoteQuery extends RemotePlace {
   readonly search: NearestSearch
+  readonly condition: SourceSelect | null
   readonly measure: Measure
 }
 
-/** The distance of two vectors to the last bit as here, since PostgreSQL rounds in another way. */
+/** The distance of two vectors, equal to the last bit to the one computed here: PostgreSQL rounds differently. */
 type Measure = (one: Float32Array, other: Float32Array) => number
 
 /**
- * With an index, PostgreSQL scans on until enough rows meet the conditions, in the right order. Compiling a statement takes
- * longer than running it.
+ * With an index, PostgreSQL scans on in order until enough rows meet the conditions. Compiling a statement takes longer
+ * than running it.
  */
 export const SEARCH_SETTINGS = `SET LOCAL hnsw.iterative_scan = strict_order;
   SET LOCAL hnsw.max_scan_tuples = 2147483647; SET LOCAL hnsw.ef_search = 100; SET LOCAL jit = off`
 
-/** Searches, and what metrics ask of them. */
-type SearchPort = NearestChunks & {
-  reportOf(kb: KnowledgeBase): IndexReport | null
-}
-
-/**
- * The same searches, but those of knowledge bases without a copy run in PostgreSQL.
- * @param remoteOf null: all rows are here
- */
-export function searchesOver(
-  inner: SearchPort,
-  remoteOf: (kb: KnowledgeBase) => RemotePlace | null,
+/** The searches of knowledge bases without a copy here. */
+export function remoteSearches(
+  remoteOf: (kb: KnowledgeBase) => RemotePlace,
   measure: Measure,
-): SearchPort {
+): NearestChunks {
   return {
-    reportOf: (kb) => inner.reportOf(kb),
-    async nearest(search, signal) {
+    async nearest(search) {
       const remote = remoteOf(search.knowledgeBase)
-      if (remote === null) return inner.nearest(search, signal)
-      return searchRemote({ ...remote, search, measure })
+      const condition = (await search.condition?.()) ?? null
+      return searchRemote({ ...remote, search, condition, measure })
     },
-    access(kb, isPrefiltered) {
-      const remote = remoteOf(kb)
-      if (remote === null) return inner.access(kb, isPrefiltered)
-      const isIndexed = kb.vectorIndex?.type === 'hnsw'
-      const how = isIndexed ? 'by its HNSW index' : 'which measures all vectors'
-      return { kind: 'memory', detail: `those in PostgreSQL (${remote.place.source.name}), ${how}` }
+    access({ vectorIndex, vectorDatabase }) {
+      const how = vectorIndex?.type === 'hnsw' ? 'by its HNSW index' : 'which measures all vectors'
+      return { kind: 'memory', detail: `those in PostgreSQL (${vectorDatabase}), ${how}` }
     },
   }
 }
 
-/** Exactly the chunks that measuring all of them in PostgreSQL finds, and those that are equal to the last. */
+/** Exactly the chunks found by measuring all of them in PostgreSQL, and those equal to the last. */
 async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
+  const { withRows } = query
   const { queryVector, keywordSearch } = query.search
-  // Of the moment at which it was asked: what is written later is found by the next search.
+  // As of the request: later writes are found by the next search.
   const isCurrent = () => true
   if (keywordSearch === undefined) {
-    return { neighbours: await nearestOf(query, queryVector), isCurrent }
+    return { neighbours: await nearestOf(query, queryVector), withRows, isCurrent }
   }
   const { neighbours, keywordHits } = await hybridOf(query, {
     keywordSearch,
@@ -91,7 +82,7 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
       const known = new Set(near.map(({ key }) => key))
       const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
       const measured = await distancesOf(query, others, vector)
-      // A score does not depend on the vector: those of the others are known from before.
+      // A score does not depend on the vector: the scores of the others are known already.
       const scoresOf = (keys: readonly bigint[]) => {
         const earlier = keywordHits.scoresOf(keys)
         return hits.scoresOf(keys).map((score, index) => Math.max(score, earlier[index] ?? 0))
@@ -99,7 +90,7 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
       return { neighbours: [...near, ...measured], keywordHits: { ...hits, scoresOf } }
     },
   }
-  return { neighbours, keywordHits, feedback, isCurrent }
+  return { neighbours, keywordHits, feedback, withRows, isCurrent }
 }
 
 /** Text of a statement, with the values of its placeholders. */
@@ -108,7 +99,7 @@ class Statement {
   /** A condition on the rows of chunks. */
   readonly where: string
 
-  constructor(condition: SourceSelect | null = null) {
+  constructor(condition: SourceSelect | null) {
     this.values = [...(condition?.values ?? [])]
     this.where = condition === null || condition.sql === '' ? 'true' : condition.sql
   }
@@ -123,11 +114,11 @@ class Statement {
   }
 
   keys(keys: readonly bigint[]): string {
-    return this.value(`{${keys.join(',')}}`, 'bigint[]')
+    return this.value(listOf(keys), 'bigint[]')
   }
 }
 
-/** More than are wanted, among which rounding may decide. */
+/** More than requested, because rounding may decide among them. */
 const EXTRA = 16
 
 /** A row of an answer that begins with `ROW_COLUMNS, distance`. */
@@ -135,18 +126,18 @@ interface FoundRow extends NearestChunk {
   readonly vector: Float32Array
 }
 
-const VECTOR_PLACE = ROW_COLUMNS.split(',').findIndex((name) => name.trim() === 'vector')
-/** Of the column after those of a row. */
-const DISTANCE_PLACE = ROW_COLUMNS.split(',').length
+const VECTOR_PLACE = ROW_COLUMNS.indexOf('vector')
+/** The column after those of a row. */
+const DISTANCE_PLACE = ROW_COLUMNS.length
 
 function foundRow(row: readonly (string | null)[]): FoundRow {
-  const vector = Float32Array.from(numbersOf(row[VECTOR_PLACE]), Number)
-  return { key: BigInt(row[0] ?? 0), distance: Number(row[DISTANCE_PLACE]), vector }
+  const distance = Number(row[DISTANCE_PLACE])
+  return { key: BigInt(row[0] ?? 0), distance, vector: vectorOf(row[VECTOR_PLACE]) }
 }
 
 /**
- * The nearest as they are measured here, of at least `fetched` rows or all there are, the nearest first by PostgreSQL.
- * @returns null where rows that were not fetched may be among them
+ * The nearest, measured here, of at least `fetched` rows or all, nearest first by PostgreSQL.
+ * @returns null if rows that were not fetched may be among them
  */
 function exactlyNearest(
   { search, measure }: RemoteQuery,
@@ -156,7 +147,7 @@ function exactlyNearest(
 ): readonly NearestChunk[] | null {
   const { count } = search
   const [wanted, last] = [found[count - 1], found.at(-1)]
-  // Each of the two is off by no more than a half of this.
+  // Each of the two is off by at most half of this.
   const margin = 4 * (vector.length + 2) * 2 ** -24
   const isCut = wanted !== undefined && last !== undefined && found.length >= fetched
   if (isCut && last.distance <= wanted.distance + margin) return null
@@ -171,10 +162,10 @@ async function nearestOf(
   vector: Float32Array,
   extra = EXTRA,
 ): Promise<readonly NearestChunk[]> {
-  const { place, search, run } = query
-  const statement = new Statement(search.condition)
+  const { place, search, run, condition } = query
+  const statement = new Statement(condition)
   const fetched = search.count + extra
-  const sql = `SELECT ${ROW_COLUMNS}, vector <=> ${statement.vector(vector)} AS distance
+  const sql = `SELECT ${ROW_COLUMNS.join(', ')}, vector <=> ${statement.vector(vector)} AS distance
     FROM ${remoteTables(place).chunks} WHERE ${statement.where}
     ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES`
   const rows = await run(sql, statement.values)
@@ -186,7 +177,7 @@ async function nearestOf(
 interface HybridQuery {
   readonly keywordSearch: KeywordSearch
   readonly vector: Float32Array
-  /** The number of best hits wanted. */
+  /** The number of best hits requested. */
   readonly hitCount?: number
   readonly extra?: number
 }
@@ -228,9 +219,9 @@ async function hybridOf(
   return { neighbours, keywordHits }
 }
 
-/** The nearest and the best hits, each with its distance and its score, and what no score reaches. */
+/** The nearest and the best hits, each with its distance and score, and a bound for all other scores. */
 function hybridStatement(
-  { place, search }: RemoteQuery,
+  { place, condition }: RemoteQuery,
   {
     keywordSearch,
     vector,
@@ -239,16 +230,16 @@ function hybridStatement(
   }: HybridQuery & { readonly hitCount: number; readonly fetched: number },
 ): { readonly sql: string; readonly values: readonly SourceValue[] } {
   const { chunks, terms } = remoteTables(place)
-  const statement = new Statement(search.condition)
+  const statement = new Statement(condition)
   const { keys, counts } = keywordSearch.terms
   const wanted = statement.keys(keys)
-  const uses = statement.value(`{${counts.join(',')}}`, 'float8[]')
+  const uses = statement.value(listOf(counts), 'float8[]')
   const near = statement.vector(vector)
   const table = statement.value(place.table, 'text')
   const { k1, b, scoreDigits } = BM25
   const saturation = `p.frequency + ${k1} * (${1 - b} + ${b} * c.term_count / w.mean)`
   const rounded = (value: string) => `round((${value})::numeric, ${scoreDigits})::float8`
-  const columns = ROW_COLUMNS.split(',').map((name) => `c.${name.trim()}`)
+  const columns = ROW_COLUMNS.map((name) => `c.${name}`)
   const sql = `WITH weights AS (
       SELECT q.term, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
           (s.chunk_count - coalesce(t.chunk_count, 0) + 0.5::float8)
@@ -291,11 +282,9 @@ async function vectorsOf(
   if (keys.length === 0) return new Map()
   const rows = await run(
     `SELECT chunk_key, vector FROM ${remoteTables(place).chunks} WHERE chunk_key = ANY($1::bigint[])`,
-    [`{${keys.join(',')}}`],
+    [listOf(keys)],
   )
-  return new Map(
-    rows.map(([key, vector]) => [BigInt(key ?? 0), Float32Array.from(numbersOf(vector), Number)]),
-  )
+  return new Map(rows.map(([key, vector]) => [BigInt(key ?? 0), vectorOf(vector)]))
 }
 
 /** @throws AppError `invalid_request` for a type that PostgreSQL does not have */

@@ -1,10 +1,10 @@
-/** The tables of a knowledge base in PostgreSQL: made, checked, described and removed. */
+/** The tables of a knowledge base in PostgreSQL: creates, checks, describes and drops them. */
 import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Of the tables. A greater one was made by a later Eider. */
+/** Version of the tables. A greater one comes from a later Eider. */
 const FORMAT = 1
 const SCHEMA = 'eider'
 export const BASES = `${SCHEMA}.knowledge_bases`
@@ -16,7 +16,7 @@ export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   readonly chunks: string
   /** `term, chunk_count`: how many chunks have a term. */
   readonly terms: string
-  /** `chunk_key, revision`: what the last writes have removed. */
+  /** `chunk_key, revision`: what the last writes removed. */
   readonly removed: string
 } {
   const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
@@ -35,7 +35,7 @@ export interface RemoteState {
   readonly definition: string
 }
 
-/** The first statement of each transaction: its names are those of PostgreSQL and of pgvector, wherever that is. */
+/** The first statement of each transaction: names refer to PostgreSQL and to pgvector, in any schema. */
 export const OPENING = `SELECT e.extversion, set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true)
   FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
   WHERE e.extname = 'vector';`
@@ -44,23 +44,15 @@ export const OPENING = `SELECT e.extversion, set_config('search_path', 'pg_catal
 export async function requireExtension(run: RunRemote, place: StoragePlace): Promise<void> {
   const [found] = await run(OPENING)
   if (found === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
-  const [version = ''] = found
-  if (isOlder(version ?? '', PGVECTOR_MIN)) {
+  const version = found[0] ?? ''
+  // Its versions are numbers with points between.
+  if (version.localeCompare(PGVECTOR_MIN, 'en', { numeric: true }) < 0) {
     const how = 'update the package, then run ALTER EXTENSION vector UPDATE'
     throw refused(place, `its pgvector is ${version}, and Eider needs ${PGVECTOR_MIN}: ${how}`)
   }
 }
 
 const INSTALL = 'install it, then run CREATE EXTENSION vector as an administrator'
-
-function isOlder(version: string, least: string): boolean {
-  const parts = version.split('.').map(Number)
-  for (const [index, needed] of least.split('.').map(Number).entries()) {
-    const part = parts[index] ?? 0
-    if (part !== needed) return part < needed
-  }
-  return false
-}
 
 /** @throws AppError as `KnowledgeBaseStorages.create` */
 export async function createRemoteTables(
@@ -114,7 +106,7 @@ const BASES_SQL = `CREATE TABLE ${BASES} (
   next_chunk_key bigint NOT NULL DEFAULT 1, chunk_count bigint NOT NULL DEFAULT 0,
   term_total bigint NOT NULL DEFAULT 0)`
 
-/** Where the login may: pgvector is a trusted extension. */
+/** Works if the login is allowed to: pgvector is a trusted extension. */
 async function addExtension(run: RunRemote, place: StoragePlace): Promise<void> {
   const [[isThere, isAvailable] = []] = await run(
     `SELECT installed_version, default_version FROM pg_catalog.pg_available_extensions WHERE name = 'vector'`,
@@ -215,7 +207,7 @@ const FAILURES: Readonly<Record<string, readonly [ErrorCode, (message: string) =
 /** The server's error, with the next step. */
 export function remoteFailure(error: unknown, { source }: StoragePlace): unknown {
   if (typeof error !== 'object' || error === null || error instanceof AppError) return error
-  // Any property of any object may be looked at.
+  // Any property of any object may be read.
   const { code, message } = error as Readonly<Record<string, unknown>>
   const known = FAILURES[String(code)]
   if (known === undefined) return error

@@ -1,8 +1,7 @@
 /**
- * Knowledge bases in PostgreSQL: the rows there are the truth. Each Eider keeps a copy in its own tables, which it brings up
- * to date before it reads, so that every statement finds what any Eider has written.
+ * Knowledge bases in PostgreSQL: the rows there are authoritative. Each Eider keeps a copy in its own tables and updates
+ * it before it reads, so that every statement sees the writes of every Eider.
  */
-import type { DuckDBConnection } from '@duckdb/node-api'
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -13,17 +12,16 @@ import type {
   RemoteDatabases,
   RunRemote,
   StoragePlace,
-  TouchedRows,
 } from '../../core/domain/ports/storage-ports.ts'
+import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
-import type { ComputedWrite, RemoteWrites } from '../documents/remote-writes.ts'
+import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { removeChunkRows } from '../documents/write-chunk-rows.ts'
 import {
   type Copy,
-  type CopyKind,
   copiedRows,
   type Gone,
   isOverfull,
@@ -44,6 +42,7 @@ import {
   removedSince,
   rowsSince,
   sendChange,
+  type TouchedRows,
   touchedRows,
 } from './remote-rows.ts'
 import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
@@ -58,7 +57,7 @@ import {
   requireSmall,
 } from './remote-tables.ts'
 
-/** Other writers that may be faster, one after the other. */
+/** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
@@ -77,12 +76,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const stored = await parts.database.write(async (connection) => {
       await connection.run(`DELETE FROM eider.storages
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
-      const sql = 'SELECT knowledge_base_id, is_owner, is_copied, revision FROM eider.storages'
+      const sql = 'SELECT knowledge_base_id, revision FROM eider.storages'
       return (await connection.runAndReadAll(sql)).getRows()
     })
-    for (const [id, isOwner, isCopied, revision] of stored) {
-      const kind = { isOwner: isOwner === true, isCopied: isCopied === true }
-      copies.#copies.set(Number(id), newCopy(kind, Number(revision)))
+    for (const [id, revision] of stored) {
+      copies.#copies.set(Number(id), newCopy(Number(revision)))
     }
     return copies
   }
@@ -93,7 +91,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     chunks.setRemote(this)
   }
 
-  /** From now on the other databases can be reached. */
+  /** From here on, other databases can be reached. */
   connect(databases: RemoteDatabases): void {
     this.#databases = databases
     this.#poll = setInterval(() => this.#refreshAll(), POLL_MS)
@@ -107,29 +105,6 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       return [refreshing, writes.idle()]
     })
     await Promise.allSettled(running)
-  }
-
-  isRemote({ id }: Pick<KnowledgeBase, 'id'>): boolean {
-    return this.#copies.has(id)
-  }
-
-  isCopied({ id }: Pick<KnowledgeBase, 'id'>): boolean {
-    return this.#copies.get(id)?.isCopied ?? true
-  }
-
-  revisionOf({ id }: Pick<KnowledgeBase, 'id'>): number {
-    return this.#copies.get(id)?.revision ?? 0
-  }
-
-  /** Within the transaction that creates a knowledge base. */
-  async note(connection: DuckDBConnection, id: number, kind: CopyKind): Promise<void> {
-    const values = [id, kind.isOwner, kind.isCopied]
-    await connection.run('INSERT INTO eider.storages VALUES ($1, $2, $3, 0)', values)
-  }
-
-  /** After its commit. */
-  noted(id: number, kind: CopyKind): void {
-    this.#copies.set(id, newCopy(kind, 0))
   }
 
   async create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void> {
@@ -146,8 +121,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async drop(kb: KnowledgeBase): Promise<void> {
-    const copy = this.#copies.get(kb.id)
-    if (copy?.isOwner === true) await this.remove(this.#placeOf(kb))
+    if (kb.remote?.isOwner === true) await this.remove(this.#placeOf(kb))
   }
 
   async remove(place: StoragePlace): Promise<void> {
@@ -155,62 +129,75 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
-    const copy = this.#copies.get(kb.id)
-    if (copy === undefined) return kb
-    if (isRecent(copy)) return this.#current(kb)
-    await this.#refreshed(kb, copy)
+    const copy = this.#copyOf(kb)
+    if (isHere(kb) || !isRecent(copy)) await this.#refreshed(kb, copy)
     return this.#current(kb)
   }
 
+  /** Where not all rows are here: has these here, as its place holds them, while the work runs. */
   async withRows<T>(
     kb: KnowledgeBase,
     rows: TouchedRows,
     work: (kb: KnowledgeBase) => Promise<T>,
   ): Promise<T> {
-    const copy = this.#copies.get(kb.id)
-    if (copy === undefined) return work(kb)
-    copy.userCount += 1
-    try {
-      const isHere = rows.areFound === true && (await this.#copyFound(kb, copy, rows))
-      if (isHere) return await work(this.#current(kb))
+    const copy = this.#copyOf(kb)
+    return inUse(copy, async () => {
       copy.touched.add(rows)
-      return await work(await this.fresh(kb))
-    } finally {
-      copy.userCount -= 1
-      copy.touched.delete(rows)
-    }
+      try {
+        return await work(await this.fresh(kb))
+      } finally {
+        copy.touched.delete(rows)
+      }
+    })
+  }
+
+  /** The same for chunks that a search has just found. */
+  async #withFound<T>(
+    kb: KnowledgeBase,
+    keys: readonly bigint[],
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const copy = this.#copyOf(kb)
+    return inUse(copy, async () => {
+      if (await this.#copyFound(kb, copy, keys)) return work()
+      return this.withRows(kb, { ids: [], keys }, work)
+    })
   }
 
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
-    if (this.isCopied(kb)) return
+    if (isHere(kb)) return
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
   }
 
-  /** Of one without a copy, as its database counts them. */
+  /** Counts of a knowledge base without a copy, by its database. */
   countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
     const place = this.#placeOf(kb)
     return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
   }
 
   /** For statements of a search, each in a transaction of its own. */
-  remoteOf(kb: KnowledgeBase): RemotePlace | null {
-    if (this.isCopied(kb)) return null
+  remoteOf(kb: KnowledgeBase): RemotePlace {
     const place = this.#placeOf(kb)
-    const copy = this.#copies.get(kb.id)
-    const run: RunRemote = (sql, values) => {
-      return this.#transaction(place, 'read', (own) => own(sql, values))
+    const copy = this.#copyOf(kb)
+    return {
+      place,
+      run: (sql, values) => this.#transaction(place, 'read', (own) => own(sql, values)),
+      found: (rows) => copy.found.add(rows, copy.state),
+      withRows: (keys, work) => this.#withFound(kb, keys, work),
     }
-    return { place, run, found: (rows) => copy?.found.add(rows, copy.state) }
   }
 
-  async store<T>(kb: KnowledgeBase, compute: () => Promise<ComputedWrite<T>>): Promise<T> {
-    const copy = this.#copies.get(kb.id)
-    if (copy === undefined) throw new Error('it is stored here')
+  async store<W extends { readonly change: RemoteChange }>(
+    kb: KnowledgeBase,
+    compute: (revision: number) => Promise<W>,
+  ): Promise<W> {
+    const copy = this.#copyOf(kb)
     return copy.writes.run(async () => {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         await this.#refreshed(kb, copy)
-        const { result, marks, change } = await compute()
+        const computed = await compute(copy.revision)
+        const { change } = computed
         const { removedKeys, rows, rewritten } = change
         const isNothing = removedKeys.length + rows.length + rewritten.length === 0
         const place = this.#placeOf(kb)
@@ -218,10 +205,9 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
           isNothing ||
           (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
-        // What was written may have brought other columns.
+        // The written rows may have brought other columns.
         copy.refreshedMs = Number.NEGATIVE_INFINITY
-        await this.#here().writeMarks(marks)
-        return result
+        return computed
       }
       const message = `Other servers write to ${kb.name} all the time: try again`
       throw new AppError('too_busy', message)
@@ -249,9 +235,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   #refreshAll(): void {
     for (const kb of this.#parts.state.snapshot().knowledgeBases) {
-      const copy = this.#copies.get(kb.id)
+      if (kb.remote === undefined) continue
+      const copy = this.#copyOf(kb)
       // A server that cannot be reached says so to those who ask.
-      if (copy?.refreshing === null) this.#refreshed(kb, copy).catch(() => {})
+      if (copy.refreshing === null) this.#refreshed(kb, copy).catch(() => {})
     }
   }
 
@@ -259,10 +246,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'read', async (run) => {
       const state = await remoteState(run, place)
-      if (!copy.isCopied) return this.#refreshTouched(kb, copy, { run, place, state })
+      if (!isHere(kb)) return this.#refreshTouched(kb, copy, { run, place, state })
       if (state.revision === copy.revision) return
       requireSmall(kb, state)
-      // A server that was restored from a backup is behind its copies: all rows come again.
+      // A server restored from a backup is behind its copies: all rows come again.
       const isBehind = state.revision < copy.revision
       if (isBehind) await this.#emptied(kb)
       const from = isBehind ? 0 : copy.revision
@@ -277,7 +264,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   /** What a search has brought along. @returns false where that is not all of it any more */
-  async #copyFound(kb: KnowledgeBase, copied: Copy, { keys }: TouchedRows) {
+  async #copyFound(kb: KnowledgeBase, copied: Copy, keys: readonly bigint[]) {
     const { state, found } = copied
     const batch = found.of(keys)
     if (batch === null || state === null) return false
@@ -288,7 +275,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return true
   }
 
-  /** The rows that what runs now needs. */
+  /** The rows that running work needs. */
   async #refreshTouched(
     kb: KnowledgeBase,
     copy: Copy,
@@ -308,8 +295,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       copy.rowCount += batch.keys.length
       await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
-        const there = isNothing ? [] : await keysOfTouched(tables, touched)
-        const gone = there.filter((key) => !came.has(key))
+        const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
         return copiedRows(tables, batch, gone, state.nextChunkKey)
       })
     }
@@ -378,6 +364,15 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     throw new AppError('database_not_found', `Database ${vectorDatabase} is not there any more`)
   }
 
+  #copyOf({ id, remote }: KnowledgeBase): Copy {
+    const known = this.#copies.get(id)
+    if (known !== undefined) return known
+    if (remote === undefined) throw new Error('it is stored here')
+    const copy = newCopy(0)
+    this.#copies.set(id, copy)
+    return copy
+  }
+
   #current(kb: KnowledgeBase): KnowledgeBase {
     return this.#parts.state.snapshot().knowledgeBases.find(({ id }) => id === kb.id) ?? kb
   }
@@ -385,5 +380,14 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   #here(): StoredChunks {
     if (this.#chunks === null) throw new Error('the copies have no place')
     return this.#chunks
+  }
+}
+
+async function inUse<T>(copy: Copy, work: () => Promise<T>): Promise<T> {
+  copy.userCount += 1
+  try {
+    return await work()
+  } finally {
+    copy.userCount -= 1
   }
 }

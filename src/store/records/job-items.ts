@@ -1,4 +1,4 @@
-/** What came with the requests of jobs: one file each, a line of JSON for each item. */
+/** The items sent with the requests of jobs: one file per job, a line of JSON per item. */
 
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
@@ -55,12 +55,12 @@ export class JobItems {
 
   /**
    * The items from an index on, read on demand.
-   * @throws AppError `job_items_missing` where the file is not there or holds fewer
+   * @throws AppError `job_items_missing` if the file is missing or has fewer
    */
   async *read(jobId: number, firstIndex: number, count: number): AsyncGenerator<unknown> {
     const path = join(await this.#opened(), `${jobId}${ENDING}`)
     const input = createReadStream(path)
-    // Without it an error before the first line would end the process.
+    // Without it, an error before the first line would end the process.
     const failed = new Promise<never>((_, reject) => input.on('error', reject))
     failed.catch(() => {})
     const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
@@ -85,7 +85,7 @@ export class JobItems {
     await rm(join(await this.#opened(), `${jobId}${ENDING}`), { force: true })
   }
 
-  /** Removes what belongs to no job, such as one that a kill kept from being stored. */
+  /** Removes files without a job, such as those a kill left. */
   async clear(jobIds: ReadonlySet<number>): Promise<void> {
     const { directory } = this.#options
     if (directory === null) return

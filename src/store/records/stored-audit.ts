@@ -25,11 +25,11 @@ const AUDIT_LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 const WRITE_MS = 500
 /** After a write that failed, as on a full disk. */
 const RETRY_MS = 5_000
-/** In memory while they cannot be written; then the oldest are lost. */
+/** Entries in memory while they cannot be written; beyond that, the oldest are lost. */
 const WAITING_MAX = 20_000
-/** Failures alike within this time are one entry. */
+/** Similar failures within this time are one entry. */
 const ALIKE_MS = MINUTE_MS
-/** Kinds of failures that are distinguished within that time; the rest is one more entry. */
+/** Kinds of failures distinguished within that time; the rest is one more entry. */
 const KINDS_MAX = 50
 /** Equal changes within that time that get separate entries; further ones are counted, for programs that insert. */
 const OWN_ENTRIES = 10
@@ -37,7 +37,7 @@ const OWN_ENTRIES = 10
 const CHANGES_MAX = 1_000
 const SWEEP_MS = 600_000
 
-/** Who changed what: briefly in memory, then in the database until it is too old or too much. */
+/** Who changed what: briefly in memory, then in the database until it is too old or too large. */
 export class StoredAudit implements AuditLog {
   readonly #database: Database
   readonly #now: () => number
@@ -59,7 +59,7 @@ export class StoredAudit implements AuditLog {
     this.#database = database
     this.#now = now
     this.#limits = limits
-    // What could not be removed now is removed by the next one.
+    // The next removal retries what failed.
     this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
     this.#sweeper.unref()
   }
@@ -90,7 +90,7 @@ export class StoredAudit implements AuditLog {
     filter: AuditFilter,
     { limit, before }: { readonly limit: number; readonly before: number | null },
   ): Promise<AuditPage> {
-    // On a full disk what is stored can be read all the same.
+    // On a full disk, stored entries can still be read.
     await this.settled().catch(() => {})
     const conditions = conditionsOf(filter)
     if (before !== null) conditions.push(lt(auditLog.number, before))
@@ -106,7 +106,7 @@ export class StoredAudit implements AuditLog {
     return { items, next: rows.length > limit ? (items.at(-1)?.number ?? null) : null }
   }
 
-  /** Writes what is left. */
+  /** Writes the rest. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeper)
@@ -131,7 +131,7 @@ export class StoredAudit implements AuditLog {
     }
   }
 
-  /** Until it is over, what is alike is counted. */
+  /** Similar failures are counted until the minute is over. */
   #beginMinute(): void {
     if (this.#isClosed || this.#minuteTimer !== null) return
     this.#minuteTimer = setTimeout(() => {
@@ -143,7 +143,7 @@ export class StoredAudit implements AuditLog {
     this.#minuteTimer.unref()
   }
 
-  /** The same change of the same thing by the same principal, again and again: a few are noted, the rest are counted. */
+  /** The same principal changes the same thing repeatedly: a few are recorded, the rest are counted. */
   #addChange(row: AuditRow): void {
     this.#beginMinute()
     const key = JSON.stringify([
@@ -169,7 +169,7 @@ export class StoredAudit implements AuditLog {
     this.#add(row)
   }
 
-  /** The first one of a minute is noted at once, those like it are counted until the minute is over. */
+  /** The first failure of a minute is recorded right away, similar ones are counted until the minute is over. */
   #addFailure(row: AuditRow): void {
     this.#beginMinute()
     const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
@@ -224,7 +224,7 @@ export class StoredAudit implements AuditLog {
       })
     await this.#writing
     if (this.#isSwept) return
-    // A server that never runs for long keeps the bounds too.
+    // A server that never runs for long keeps the bounds, too.
     this.#isSwept = true
     await this.#sweep().catch(() => {})
   }

@@ -31,7 +31,7 @@ const CONVERSATION_LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 
 /** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** For the turns that a further question builds on, in UTF-16 code units: more than any model is shown. */
+/** For the turns that a further question builds on, in UTF-16 code units: more than any model sees. */
 const HISTORY_CHARS_MAX = 400_000
 /** For the rows and charts of one page of turns. */
 const PAGE_CHARS_MAX = 16_000_000
@@ -54,7 +54,7 @@ export class StoredConversations implements ConversationStore {
   private constructor(parts: StoreParts, limits: ConversationLimits) {
     this.#parts = parts
     this.#limits = limits
-    // What could not be removed now is removed by the next one.
+    // The next removal retries what failed.
     this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
     this.#sweeper.unref()
   }
@@ -200,7 +200,7 @@ export class StoredConversations implements ConversationStore {
         if (first === undefined) throw traceNotFound(traceId)
         await queries.delete(conversationTurns).where(and(own, gte(number, first)))
         const { conversationId: ofSummary, lastTurn } = conversationSummaries
-        // A summary may speak of what is gone.
+        // A summary may mention removed turns.
         const stale = and(eq(ofSummary, conversationId), gte(lastTurn, first))
         await queries.delete(conversationSummaries).where(stale)
       },
@@ -208,7 +208,7 @@ export class StoredConversations implements ConversationStore {
     )
   }
 
-  /** Writes what is left. */
+  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
     await this.#writing
@@ -248,7 +248,7 @@ export class StoredConversations implements ConversationStore {
     })
   }
 
-  /** Removes what is too old. */
+  /** Removes old entries. */
   async #sweep(): Promise<void> {
     const { database, now } = this.#parts
     const oldest = timestampOfMillis(now() - this.#limits.keepMs)
@@ -273,7 +273,7 @@ export async function deleteConversationsOf(
   await deleteConversations(connection, ids)
 }
 
-/** The summaries first: the turns say which they are. */
+/** Summaries first: the turns name them. */
 async function deleteConversations(connection: DuckDBConnection, ids: string): Promise<void> {
   await connection.run(`DELETE FROM eider.conversation_summaries WHERE conversation_id IN (${ids})`)
   await connection.run(`DELETE FROM eider.conversation_turns WHERE conversation_id IN (${ids})`)

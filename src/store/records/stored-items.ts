@@ -1,4 +1,4 @@
-/** The remembered files, pages or rows of a source: in the tables, within the caller's transaction. */
+/** The remembered files, pages or rows of a source, in tables, within the caller's transaction. */
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/chunk.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
@@ -83,7 +83,7 @@ export async function insertItems(
 }
 
 /**
- * The documents that one of these sources also has. The stored version may be another's, so it is read again.
+ * Documents that one of these sources also has. The stored version may come from another, so they are read again.
  */
 export async function sharedDocuments(
   connection: DuckDBConnection,
@@ -115,7 +115,7 @@ export async function itemsWithout(
   return new Set(reader.getRows().map(([item]) => String(item)))
 }
 
-/** Sources of these knowledge bases, with all that is remembered of them. */
+/** Sources of these knowledge bases, with everything remembered of them. */
 export async function dropSourcesOf(
   connection: DuckDBConnection,
   knowledgeBaseIds: readonly number[],

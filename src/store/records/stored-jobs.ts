@@ -34,7 +34,7 @@ interface Entry {
   readonly job: StoredJob
 }
 
-/** Jobs in the database, and all of them in memory. */
+/** Jobs, in the database and all of them in memory. */
 export class StoredJobs implements JobStore {
   readonly #options: StoredJobsOptions
   readonly #items: JobItems
@@ -48,7 +48,7 @@ export class StoredJobs implements JobStore {
     this.#items = new JobItems({ directory, checkSpace: (bytes) => database.checkSpace(bytes) })
   }
 
-  /** Only once the data folder is known to be ours. */
+  /** Only once we own the data folder. */
   static async open(options: StoredJobsOptions): Promise<StoredJobs> {
     const stored = new StoredJobs(options)
     await options.database.lease(async (connection) => {
@@ -87,7 +87,7 @@ export class StoredJobs implements JobStore {
     begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>,
   ): Promise<StoredJob> {
     const { database, now, secrets } = this.#options
-    // The number first: the file of the items has its name, and is on disk before the job is.
+    // The number first: it names the file of the items, which is on disk before the job.
     const id = await database.write((connection) => nextId(queriesOver(connection), 'job'))
     const { items, request, kind, projectName, knowledgeBase, title } = draft
     if (items !== undefined) await this.#items.keep(id, items)
@@ -129,7 +129,7 @@ export class StoredJobs implements JobStore {
       ...(error === undefined ? {} : { error }),
       ...(leftOut ?? {}),
       ...(isReset ? NOTHING_DONE : {}),
-      // It was requested, or is over.
+      // It was requested, or has ended.
       ...(state === 'running' ? {} : { startCount: 0 }),
     })
     try {
@@ -157,7 +157,7 @@ export class StoredJobs implements JobStore {
     )
   }
 
-  /** Within the transaction that stores what the mark speaks of. */
+  /** Within the transaction that stores what the mark describes. */
   writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void> {
     return writeState(connection, marked(this.#known(mark.jobId).state, mark))
   }
@@ -265,7 +265,7 @@ function marked(state: StateRow, { progress, checkpoint, leftOut }: JobMark): St
   }
 }
 
-/** Not an UPDATE: after one, DuckDB's log cannot move into the file while anybody reads, and grows. */
+/** Not an UPDATE: after one, DuckDB's log cannot move into the file while anyone reads, and grows. */
 async function writeState(connection: DuckDBConnection, state: StateRow): Promise<void> {
   const queries = queriesOver(connection)
   await queries.delete(jobStates).where(eq(jobStates.jobId, state.jobId))

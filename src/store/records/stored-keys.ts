@@ -21,7 +21,7 @@ const SECRET_BYTES = 32
 const PREFIX_CHARS = KEY_PREFIX.length + 6
 /** All of them are in memory. */
 const KEYS_MAX = 10_000
-/** When keys were used last is written together. */
+/** The last uses of keys are written together. */
 const USES_MS = 30_000
 
 interface HeldKey {
@@ -30,7 +30,7 @@ interface HeldKey {
   readonly known: KnownKey
 }
 
-/** Keys in the database, by their hashes, and all of them in memory. */
+/** Keys, in the database by their hashes, and all of them in memory. */
 export class StoredKeys implements AccessKeys {
   readonly #database: Database
   readonly #now: () => number
@@ -47,7 +47,7 @@ export class StoredKeys implements AccessKeys {
   private constructor(database: Database, now: () => number) {
     this.#database = database
     this.#now = now
-    // What cannot be written now is written by the next one.
+    // The next write retries what failed.
     this.#timer = setInterval(() => void this.#writeUses().catch(() => {}), USES_MS)
     this.#timer.unref()
   }
@@ -131,7 +131,7 @@ export class StoredKeys implements AccessKeys {
     this.#unwritten.add(id)
   }
 
-  /** Writes what is left. */
+  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     // A full disk must not keep the rest from closing.

@@ -19,7 +19,7 @@ import { scheduleRuns, scheduleStates, schedules } from '../catalog/schema.ts'
 
 export interface ScheduleLimits {
   readonly schedulesMax: number
-  /** Runs of one schedule that are remembered. */
+  /** Runs remembered per schedule. */
   readonly runsMax: number
 }
 
@@ -33,7 +33,7 @@ interface Entry {
   readonly state: StateRow
 }
 
-/** Schedules in the database, all kept in memory, too. They are deleted with their project. */
+/** Schedules, in the database and in memory. They are deleted with their project. */
 export class StoredSchedules implements ScheduleStore {
   readonly #parts: StoreParts
   readonly #limits: ScheduleLimits

@@ -26,7 +26,7 @@ import {
   syncItems,
 } from './stored-items.ts'
 
-/** Runs of one source that are remembered. */
+/** Runs remembered per source. */
 const RUNS_MAX = 100
 
 /** Sources and their runs over DuckDB. Definitions and each one's last run are in memory. */
@@ -101,7 +101,7 @@ export class StoredSources implements SyncStore {
         const queries = queriesOver(connection)
         await queries.delete(syncSources).where(eq(syncSources.id, source.id))
         await queries.insert(syncSources).values(row)
-        // With other parameters each item is read again; its content still shows whether it has changed.
+        // With other parameters, each item is read again; its content still shows whether it has changed.
         if (changes.parameters !== undefined) {
           await queries
             .update(syncDocuments)
@@ -194,7 +194,7 @@ export class StoredSources implements SyncStore {
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {
     if (items.length === 0) return Promise.resolve()
     return this.#parts.database.write(async (connection) => {
-      // Nothing is stored for a source dropped meanwhile.
+      // Nothing is stored for a source that was dropped meanwhile.
       if (!this.#sources.some((source) => source.id === id)) return
       const names = items.map(({ item }) => item)
       await deleteItems(connection, id, names)
@@ -234,7 +234,7 @@ export class StoredSources implements SyncStore {
     if (this.#lastRuns.get(run.sourceId)?.id === run.id) this.#lastRuns.set(run.sourceId, run)
   }
 
-  /** @throws AppError `source_not_found` where another write has dropped it */
+  /** @throws AppError `source_not_found` if another write has dropped it */
   #current({ id, name }: SyncSource): SyncSource {
     const known = this.sources().find((source) => source.id === id)
     if (known === undefined) throw notFound('source', name)

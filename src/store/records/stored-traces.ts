@@ -23,34 +23,34 @@ export interface TraceLimits {
 
 const TRACE_LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
 
-/** Runs that are over are written together: each write costs a transaction. */
+/** Finished runs are written together: each write costs a transaction. */
 const WRITE_MS = 1_000
 const RUNS_PER_WRITE = 200
 /** After a write that failed, as on a full disk. */
 const RETRY_MS = 10_000
-/** For the texts of unwritten runs in memory; beyond that the oldest are lost. */
+/** For the texts of unwritten runs in memory; beyond that, the oldest are lost. */
 const WAITING_BYTES_MAX = 64 * 1024 ** 2
 
 /** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** The share of the limit kept after a removal, so that it is not needed with each write. */
+/** The share of the limit kept after a removal, so that removals stay rare. */
 const KEPT_SHARE = 0.9
 
 /** Rows of one statement of a write. */
 const WRITE_BYTES = 256 * 1024
 
-/** Runs of agents: for a moment in memory, then in the database until they are too old or too many. */
+/** Runs of agents: briefly in memory, then in the database until they are too old or too many. */
 export class StoredTraces implements TraceStore {
   readonly #parts: StoreParts
   readonly #limits: TraceLimits
-  /** Not written yet, by their ids. */
+  /** Unwritten runs by id. */
   readonly #waiting = new Map<string, TraceRows>()
   #timer: ReturnType<typeof setTimeout> | null = null
   #writing: Promise<void> | null = null
   #nextNumber = 1
   #waitingBytes = 0
   #byteCount = 0
-  /** No write is tried before, because the last one failed. */
+  /** No write before this time, because the last one failed. */
   #retryAtMs = 0
   readonly #sweeper: ReturnType<typeof setInterval>
   #isClosed = false
@@ -92,7 +92,7 @@ export class StoredTraces implements TraceStore {
     else this.#start(WRITE_MS)
   }
 
-  /** Resolves when every run that is over was written, or could not be. */
+  /** Resolves when every finished run is written, or cannot be. */
   async settled(): Promise<void> {
     // A running one began before the last of them ended.
     await this.#writing
@@ -112,7 +112,7 @@ export class StoredTraces implements TraceStore {
     if (before !== null) conditions.push(lt(traces.number, before))
     const rows = await this.#parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
-      // The numbers alone first: whole rows of all that fit would be read to be left out.
+      // The numbers alone first: otherwise whole rows would be read only to be left out.
       const found = await queries
         .select({ number: traces.number })
         .from(traces)
@@ -182,7 +182,7 @@ export class StoredTraces implements TraceStore {
     return { rating, comment, createdAt }
   }
 
-  /** Writes what is left. */
+  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -239,12 +239,12 @@ export class StoredTraces implements TraceStore {
     this.#waiting.delete(traceId)
   }
 
-  /** Once the write that runs is over. */
+  /** After the running write. */
   #again(inMs: number): void {
     setTimeout(() => this.#start(inMs), 0).unref()
   }
 
-  /** Removes what is too old. */
+  /** Removes old runs. */
   async #sweep(): Promise<void> {
     const { database, now } = this.#parts
     await this.#remove(lt(traces.startedAt, timestampOfMillis(now() - this.#limits.keepMs)))
@@ -255,7 +255,7 @@ export class StoredTraces implements TraceStore {
     this.#byteCount = count?.bytes ?? 0
   }
 
-  /** Removes the oldest if there is too much. */
+  /** Removes the oldest if there are too many. */
   async #makeRoom(): Promise<void> {
     const { bytesMax } = this.#limits
     if (this.#byteCount <= bytesMax) return

@@ -37,7 +37,7 @@ export class StoredUsers implements Users {
     }
   >()
   /**
-   * Digests of passwords that were right once, under a key that this process alone has: the same one again, and every
+   * Digests of correct passwords, under a key that only this process has: sending the same one again, and every
    * wrong one, costs no slow hash. Never on disk.
    */
   readonly #proven = new Map<number, { readonly passwordHash: string; readonly digest: Buffer }>()
@@ -156,7 +156,7 @@ export class StoredUsers implements Users {
     }
   }
 
-  /** undefined: the password as it is now was not sent to this process yet. */
+  /** undefined: this process has not seen the current password yet. */
   #isProven(id: number, password: string): boolean | undefined {
     const proven = this.#proven.get(id)
     if (proven === undefined || proven.passwordHash !== this.#users.get(id)?.passwordHash) {
@@ -190,7 +190,7 @@ export class StoredUsers implements Users {
   }
 }
 
-/** No client is called so. */
+/** No client has this name. */
 const NEW_PASSWORDS = 'new passwords'
 
 function principalOf({ id, name, role, namespaces }: User): Principal {

@@ -1,4 +1,4 @@
-/** A run as rows of the tables of traces, and back. */
+/** Converts a run to rows of the traces' tables, and back. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/agent-run.ts'
@@ -99,7 +99,7 @@ function rowBytes(rows: readonly object[]): number {
   return count
 }
 
-/** Within a write. The rows of one text, which DuckDB reads many times faster than as many values. */
+/** Within a write. The rows are one text, which DuckDB reads many times faster than as many values. */
 export async function insertRows(
   connection: DuckDBConnection,
   table: PgTable,
@@ -123,7 +123,7 @@ export async function insertRows(
   )
 }
 
-/** Texts as DuckDB takes them: one with half a character would fail the rows of others that are written with it. */
+/** Texts for DuckDB: half a character would fail the rows written with it. */
 function storable(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value
 }
@@ -148,7 +148,7 @@ type FeedbackCells = { readonly rating: number | null; readonly comment: string 
   readonly ratedAt: string | null
 }
 
-/** The columns that a list shows. */
+/** The columns shown in a list. */
 export type SummaryRow = Omit<
   TraceRow,
   | 'answer'

@@ -1,4 +1,4 @@
-/** Rows of a file that says it is an export, looked at one by one. */
+/** Checks, one by one, the rows of a file that claims to be an export. */
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -12,12 +12,12 @@ import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 const ID_CHARS_MAX = 4096
 const METADATA_CHARS_MAX = 10_000_000
 const METADATA_LEVELS_MAX = 100
-/** A vector has the length 1, as far as 32 bits go. */
+/** A vector has length 1, as far as 32 bits allow. */
 const LENGTH_TOLERANCE = 0.001
 
 /**
- * What can be seen without reading metadata. @param source of the rows, with `file_row_number`
- * @throws AppError `file_unreadable` that names the first row which is not one of an export
+ * The checks that need no metadata. @param source of the rows, with `file_row_number`
+ * @throws AppError `file_unreadable` naming the first row that is not one of an export
  */
 export async function checkRows(
   connection: DuckDBConnection,
@@ -58,7 +58,7 @@ export async function checkRows(
   if (repeated !== undefined) throw wrongRow(Number(repeated), 'has the chunk_id of another row')
 }
 
-/** The rows in their order. @throws AppError `file_unreadable` for metadata that no chunk has */
+/** The rows in order. @throws AppError `file_unreadable` for metadata that no chunk has */
 export async function* chunksOfFile(
   connection: DuckDBConnection,
   source: string,
@@ -97,7 +97,7 @@ const SOURCES: ReadonlySet<unknown> = new Set([
 
 function isOfChunk(value: unknown, documentId: string): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  // Any property of any object may be looked at.
+  // Any property of any object may be read.
   const metadata = value as Readonly<Record<string, unknown>>
   if (![...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))) return false
   const { chunk_index: index, start_char: start, end_char: end } = metadata
@@ -154,7 +154,7 @@ export async function* sealedBytes(file: FileHandle): AsyncGenerator<Uint8Array,
 
 /**
  * Checks the file against its checksum, which exports of earlier versions do not have.
- * @throws AppError `file_unreadable` for a file that is not as it was written
+ * @throws AppError `file_unreadable` for a file that differs from what was written
  */
 export async function checkSeal(path: string, signal: AbortSignal): Promise<void> {
   const file = await open(path)
@@ -165,7 +165,7 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
     if (start < 0) return
     const seal = await bytesAt(file, start, SEAL_BYTES)
     const marked = MARK.filter((byte, index) => seal[index] === byte).length
-    // Other bytes are there by chance; a mark that is almost whole was damaged.
+    // Other bytes can be there by chance; a mark that is almost complete was damaged.
     if (marked < MARK.length / 2) return
     const hash = createHash('sha256')
     for await (const piece of piecesOf(file, 0, start)) {

@@ -13,7 +13,7 @@ import { resourceError } from '../duckdb/database-error.ts'
 
 /** In the data folder: the bytes of uploaded files as they were sent, each under its key. */
 export const CONTENTS_FOLDER = 'files'
-/** In the data folder: what is on its way in. Emptied when the folder is opened. */
+/** In the data folder: incoming files. Emptied when the folder is opened. */
 const INCOMING_FOLDER = 'uploads'
 
 /** This much is written between two checks of the disk. */
@@ -34,7 +34,7 @@ export class FileContents implements FileBytes {
   readonly #directory: string | null
   readonly #checkSpace: (wantedBytes: number) => void
   #temporary: Promise<string> | null = null
-  /** During a backup nothing is removed. */
+  /** Nothing is removed during a backup. */
   #holders = 0
   #condemned: string[] = []
   #sizeBytes = 0
@@ -44,7 +44,7 @@ export class FileContents implements FileBytes {
     this.#checkSpace = checkSpace
   }
 
-  /** Removes what a process that was killed left. Only once the data folder is known to be ours. */
+  /** Removes what a killed process left. Only once we own the data folder. */
   static async open(
     options: FileContentsOptions,
     files: readonly UploadedFile[],
@@ -156,7 +156,7 @@ export class FileContents implements FileBytes {
     return readdir(await this.#folder(CONTENTS_FOLDER))
   }
 
-  /** For what is on its way in; null: nothing is in the data folder. */
+  /** For incoming files; null: nothing is in the data folder. */
   get incomingFolder(): string | null {
     return this.#directory === null ? null : join(this.#directory, INCOMING_FOLDER)
   }

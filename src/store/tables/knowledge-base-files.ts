@@ -122,7 +122,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     return keys
   }
 
-  /** The terms of all rows, by the rules and in the language of this knowledge base. @returns how many postings they are */
+  /** The terms of all rows, by this knowledge base's rules and language. @returns how many postings they are */
   #indexRows(tables: OpenTables, source: string, signal: AbortSignal): Promise<number> {
     const analyzer = new Analyzer(tables.language)
     // The rows are read on a separate connection: a statement on this one would end their stream.
@@ -149,8 +149,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
 const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIME\b(?!STAMP)|TIMESTAMP_/
 
 /**
- * Ordered by key, which an import keeps: range by range, so that only some ranges are joined and sorted at a time. Sorting
- * all would hold or spill all vectors.
+ * In key order, which an import keeps. Range by range, so that only a few are joined and sorted at a time: sorting
+ * everything would hold or spill all vectors.
  */
 function exportSelect(kb: KnowledgeBase, lastKey: number): string {
   const rangesMax = Math.max(1, Math.floor(RANGE_COLUMNS_MAX / (kb.storedMetadata.length + 10)))
@@ -222,7 +222,7 @@ function seenColumns(columns: readonly ExportedColumn[]): SeenColumns {
   return new SeenColumns().add(Object.fromEntries(row))
 }
 
-/** @returns how many documents came. @throws AppError `insert_failed` */
+/** @returns how many documents were imported. @throws AppError `insert_failed` */
 async function copyRows(
   tables: OpenTables,
   { source, columns }: { readonly source: string; readonly columns: readonly ExportedColumn[] },
@@ -268,7 +268,7 @@ function fittedColumns(
   })
 }
 
-/** Values that do not fit a declared type end the import; others are in `metadata` alone, and are counted. */
+/** Values that do not fit a declared type end the import; others stay in `metadata` only, and are counted. */
 async function refuseMisfits(
   tables: OpenTables,
   source: string,
@@ -301,7 +301,7 @@ async function counted(connection: DuckDBConnection, sql: string): Promise<reado
 const FOLDER = 'imports'
 const IMPORT_FILE = /^[0-9a-f-]{36}\.parquet$/
 
-/** Files that jobs import: each stays until its job is done. */
+/** Files that jobs import: each stays until its job ends. */
 export class StoredImportFiles implements ImportFiles {
   readonly #folder: string
   readonly #isTemporary: boolean
@@ -312,7 +312,7 @@ export class StoredImportFiles implements ImportFiles {
   }
 
   /**
-   * Takes away what no job wants any more.
+   * Removes files that no job needs anymore.
    * @param directory the data folder; null: nothing is on disk
    * @param requests of the jobs there are
    */

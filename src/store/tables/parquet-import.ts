@@ -11,7 +11,7 @@ import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 
 /**
- * Gives `use` the tables' Parquet files where DuckDB may read them, and removes them afterwards. A reader process of Eider
+ * Gives `use` the tables' Parquet files where DuckDB may read them, then removes them. A reader process of Eider
  * wrote them: Parquet from users never comes here.
  */
 export async function withinReach<T>(
@@ -75,7 +75,7 @@ function unreadable(error: unknown): unknown {
 /** Names, numbers, quoted names and texts, and the signs between them. */
 const TYPE_PARTS = /[A-Za-z_][\w ]*|\d+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[(),[\] ]/gy
 
-/** A reader's word for a type becomes part of a statement: it must be nothing but a type. @throws AppError `file_unreadable` */
+/** A reader's type name becomes part of a statement: it must be nothing but a type. @throws AppError `file_unreadable` */
 function checkedType(type: string): string {
   let depth = 0
   let end = 0

@@ -43,7 +43,7 @@ interface NewFileTable {
   /** The name of a sheet; null: the only table. */
   readonly name: string | null
   readonly columns: readonly string[]
-  /** Within a write. @returns how many rows it has, and what of them is not there */
+  /** Within a write. @returns how many rows it has, and what is missing from them */
   make(
     connection: DuckDBConnection,
     target: string,
@@ -142,7 +142,7 @@ export class StoredFiles implements FileStore, TableRows {
     return this.#store({ ...plain, content: null, replaces }, [table], staged.connection)
   }
 
-  /** The file that gives way to a new one. @throws AppError `file_exists` */
+  /** The file that is replaced. @throws AppError `file_exists` */
   #replacedBy(file: {
     readonly name: string
     readonly replaces: boolean

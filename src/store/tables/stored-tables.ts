@@ -36,7 +36,7 @@ export interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
 }
 
-/** How often a change is prepared whose rows got other ids in between. */
+/** How often to prepare a change again whose rows got other ids in between. */
 const ATTEMPTS_MAX = 5
 
 /** Tables of projects. */
@@ -108,7 +108,7 @@ export class StoredTables implements TableStore {
     throw new AppError('too_busy', message)
   }
 
-  /** @returns null where the rows are not those that were read */
+  /** @returns null if the rows are not those that were read */
   #write(write: RowWrite, staged: StagedSelect, signal: AbortSignal): Promise<WrittenRows | null> {
     return this.#parts.database.write(
       async (connection) => {
@@ -248,7 +248,7 @@ export class StoredTables implements TableStore {
     return tableOfRow(row, project.name)
   }
 
-  /** A table that was replaced or renamed gives way. */
+  /** A replaced or renamed table is dropped. */
   #committed(table: ProjectTable): void {
     const { state } = this.#parts
     const others = state.snapshot().tables.filter((other) => {
@@ -261,7 +261,7 @@ export class StoredTables implements TableStore {
     return this.#parts.state.snapshot().tables.find((table) => isSameRelation(table, target))
   }
 
-  /** The table that gives way to a new one. @throws AppError `relation_exists`, `project_not_found` */
+  /** The table to replace. @throws AppError `relation_exists`, `project_not_found` */
   #replacedBy(target: Omit<NewTable, 'select'>): ProjectTable | undefined {
     const old = this.#tableOf(target)
     if (old !== undefined && target.orReplace === true) return old
@@ -339,7 +339,7 @@ async function columnsOf(
   })
 }
 
-/** What DuckDB refuses, with the name that the caller knows the table by. @throws AppError `sql_…` */
+/** DuckDB's refusal, with the caller's name of the table. @throws AppError `sql_…` */
 async function refusing<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -357,11 +357,11 @@ const INNER_NAMES = new RegExp(`\\b(${STAGED}|table_\\d+)\\b`, 'g')
 /** Statements that wait for one table. */
 const WAITING_MAX = 1000
 
-/** One statement at a time writes a table, from what it reads to its commit. A statement holds one table at most. */
+/** Only one statement at a time writes a table, from its read to its commit. A statement holds at most one table. */
 export class TableLocks {
   readonly #locks = new Map<string, Semaphore>()
 
-  /** Runs work alone with the table of this name. @throws AppError `timeout`, `too_busy` */
+  /** Runs work while it holds the table of this name. @throws AppError `timeout`, `too_busy` */
   async during<T>(
     { projectId, name }: TableKey,
     { timeoutMs, spentMs = 0 }: RunLimits,

@@ -19,17 +19,17 @@ import { interruptible } from '../duckdb/interruptible.ts'
 import { madeRows } from '../duckdb/result-rows.ts'
 import { STAGED_ROWS } from '../duckdb/staged-select.ts'
 
-/** `RETURNING` gives at most this many rows: they are held in memory until the change is stored. */
+/** `RETURNING` gives at most this many rows: they are in memory until the change is stored. */
 const RETURNED_ROWS_MAX = 100_000
 
-/** While expressions of a caller are computed, all other writes wait. */
+/** While a caller's expressions are computed, all other writes wait. */
 const EXPRESSIONS_MS = 5_000
 
 /**
  * Makes the change, within a write.
  * @param connection of the staged rows
- * @returns null where the rows to change are not those that were read: nothing is changed
- * @throws AppError `timeout`, `sql_not_supported`; what DuckDB says
+ * @returns null if the rows are not those that were read: nothing is changed
+ * @throws AppError `timeout`, `sql_not_supported`; DuckDB's error
  */
 export async function writtenRows(
   write: RowWrite,
@@ -72,14 +72,14 @@ function tooManyReturned(): AppError {
   return new AppError('sql_not_supported', `${message}; leave it out, or change fewer rows`)
 }
 
-/** How many rows the change is of. */
+/** How many rows the change affects. */
 async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise<number | 'moved'> {
   const reader = await connection.runAndReadAll(identityCheck(write))
   const [meant, moved] = reader.getRows()[0] ?? []
   return Number(moved) > 0 ? 'moved' : Number(meant)
 }
 
-// SQL for a change of a table's rows: the read before it, the change made from that, and the check whether it still fits.
+// SQL for a change of a table's rows: the read before it, the change made from that, and the check that it still fits.
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {
   return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`
@@ -93,8 +93,8 @@ export function shapeOf({ table, kind, columns }: RowWrite): string {
 }
 
 /**
- * How many rows are meant, and how many of them are not what they were. A checkpoint may give the rows of a table other
- * ids, also while a transaction is open: so a row is found by its id and known by its values.
+ * How many rows to change, and how many of them differ by now. A checkpoint may give the rows of a table other
+ * ids, even while a transaction is open: so a row is found by its id and recognised by its values.
  */
 export function identityCheck({ table }: RowWrite): string {
   return `SELECT count(DISTINCT s.${ROW_ID}),

@@ -3,13 +3,13 @@ import type { DiskState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 
-/** So long one look at the disk serves. */
+/** The free space is measured again after this long. */
 const LOOK_AT_DISK_MS = 250
 
 /** The space that a rebuild leaves free for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
 
-/** How much room the disk of the data folder has, asked before it is needed. */
+/** Checks the free space on the data folder's disk before it is needed. */
 export class DiskSpace {
   readonly #reserveBytes: number
   readonly #directory: string | null
@@ -20,9 +20,9 @@ export class DiskSpace {
   constructor(given: {
     /** The data folder; null: nothing is on disk. */
     readonly directory: string | null
-    /** What always stays free: DuckDB ends when it cannot write its log. */
+    /** What always stays free: DuckDB ends the process when it cannot write its log. */
     readonly reserveBytes: number
-    /** How many bytes are free where the folder is; unset: as the operating system says. */
+    /** Free bytes on the folder's disk; unset: from the operating system. */
     readonly freeBytesOf?: ((directory: string) => number) | undefined
   }) {
     const { directory, reserveBytes, freeBytesOf = freeBytes } = given
@@ -31,7 +31,7 @@ export class DiskSpace {
     this.#freeBytesOf = freeBytesOf
   }
 
-  /** Infinite in memory, and where the disk does not say. */
+  /** Infinite in memory, or if the disk does not tell. */
   freeBytes(): number {
     if (this.#directory === null) return this.#free
     const nowMs = performance.now()
@@ -59,13 +59,13 @@ export class DiskSpace {
   /**
    * Before something is stored.
    * @param wantedBytes the space it will take, if known
-   * @throws AppError `storage_full` where less than the reserve would be left
+   * @throws AppError `storage_full` if less than the reserve would be left
    */
   check(wantedBytes = 0): void {
     this.#check(wantedBytes, this.#reserveBytes)
   }
 
-  /** Before a table is copied to take less room afterwards: that may use most of the reserve. @throws AppError `storage_full` */
+  /** Before a table is copied to make it smaller: that may use most of the reserve. @throws AppError `storage_full` */
   checkForRebuild(wantedBytes: number): void {
     this.#check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
   }

@@ -1,14 +1,14 @@
 /**
- * When the recent postings of a knowledge base are merged into the sorted ones. Merging rewrites all of them: during a
- * series of inserts it waits until many more are recent than make it worthwhile.
+ * Decides when the recent postings of a knowledge base are merged into the sorted ones. Merging rewrites all of them: during
+ * a series of inserts it waits until there are many more than would make it worthwhile.
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
-/** After an insert; each one restarts it. */
+/** Starts after an insert; each further one restarts it. */
 const PAUSE_MS = 5_000
 
-/** More are sorted while inserts come: a search reads them all, some four milliseconds for a million. */
+/** More are sorted even during inserts: a search reads them all, some four milliseconds for a million. */
 const RECENT_AT_ONCE = 1_000_000
 
 /**
@@ -29,17 +29,17 @@ export interface RecentPostings {
 export class PostingSorter {
   readonly #sort: (kb: KnowledgeBase) => Promise<unknown>
   readonly #after: (pauseMs: number, work: () => void) => () => void
-  /** By the ids of knowledge bases, as all here; as many as there are, or more. */
+  /** By knowledge base id, like everything here; the actual number, or more. */
   readonly #counts = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
   readonly #sorting = new Set<number>()
-  /** They end the wait for a pause. */
+  /** End the wait for a pause. */
   readonly #waits = new Map<number, () => void>()
   #isClosed = false
 
   constructor(given: {
-    /** Sorts those of a knowledge base, if there are enough still. */
+    /** Sorts a knowledge base's postings, if there are still enough. */
     readonly sort: (kb: KnowledgeBase) => Promise<unknown>
-    /** Calls back after the pause, unless what it returns is called first. */
+    /** Calls back after the pause, unless the returned function is called first. */
     readonly after?: (pauseMs: number, work: () => void) => () => void
   }) {
     const { sort, after = afterTimeout } = given
@@ -81,7 +81,7 @@ export class PostingSorter {
   #run(kb: KnowledgeBase): void {
     this.#waits.delete(kb.id)
     this.#sorting.add(kb.id)
-    // Searches only take longer without it, and the next insert tries again.
+    // Without it, searches only take longer, and the next insert tries again.
     void this.#sort(kb)
       .catch(() => {})
       .finally(() => {

@@ -1,4 +1,4 @@
-/** How large the tables of a knowledge base are in the database file. */
+/** The sizes of a knowledge base's tables in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/chunk.ts'
 import { literal, quote } from '../../core/domain/identifier.ts'
@@ -54,7 +54,7 @@ async function storedSize(
 
 const NO_BYTES: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
 
-/** Columns that are small share a block; what is in the log alone has none. */
+/** Small columns share a block; a column that is only in the log has none. */
 function tableBlocks(schema: string): (table: string) => string {
   return (table) => {
     const name = literal(`${quote(schema)}.${quote(table)}`)

@@ -20,32 +20,32 @@ import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
 import { definition } from './posting-sorter.ts'
 
-/** Between two looks at what is stored, while something is written. */
+/** Time between two checks while something is written. */
 const LOOK_MS = 3_000
 
-/** A check takes longer with many tables: at most this share of the time is spent on checks. */
+/** A check takes longer with many tables: at most this share of the time goes to checks. */
 const LOOKING_SHARE = 0.02
 
 /** Fewer deleted rows are not worth a rebuild. */
 const DEAD_ROWS_MIN = 2_000
 
-/** After a rebuild of this many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
+/** After a rebuild of this many rows, their blocks are released right away, not at DuckDB's next checkpoint. */
 const ROWS_FOR_CHECKPOINT = 10_000
 
 /**
- * DuckDB moves its log into the file by itself when it has grown to 16 MB, but not after an UPDATE while anybody reads.
- * Then this one tries whenever it looks.
+ * DuckDB moves its log into the file when it has grown to 16 MB, but not after an UPDATE while anyone reads.
+ * Then each check here tries.
  */
 const LOG_BYTES_MAX = 20 * 1024 ** 2
 
-/** With more free blocks in the file, VACUUM rewrites every table. */
+/** If the file has more free blocks, VACUUM rewrites every table. */
 const FREE_SHARE_MAX = 0.25
 
-/** Keeps the database file small, in the background and when asked to. */
+/** Keeps the database file small, in the background and on request. */
 export class Upkeep implements StorageUpkeep {
   readonly #database: Database
   readonly #space: DiskSpace
-  /** Stored rows of the tables at the last look: a table that has as many as then needs no other one. */
+  /** Stored rows of the tables at the last check: a table with as many rows is not checked again. */
   #known: ReadonlyMap<string, number> = new Map()
   #timer: ReturnType<typeof setTimeout> | null = null
   #pauseMs = LOOK_MS
@@ -61,12 +61,12 @@ export class Upkeep implements StorageUpkeep {
     this.#space = space
   }
 
-  /** From now on it cleans up after writes. */
+  /** From here on, it cleans up after writes. */
   start(): void {
     this.#database.onWrite(() => this.#wake())
   }
 
-  /** Rebuilds the tables that are mostly deleted rows, and moves a log that has grown into the file. */
+  /** Rebuilds tables that are mostly deleted rows, and moves a large log into the file. */
   run(): Promise<void> {
     return this.#work.run(async () => {
       const startMs = performance.now()
@@ -94,13 +94,13 @@ export class Upkeep implements StorageUpkeep {
         if (scope !== null && !isInScope(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
         if (live === null || live >= table.stored) continue
-        // At most what its share of the whole file is.
+        // At most its share of the whole file.
         this.#space.checkForRebuild((this.#bytes() * live) / table.stored)
         const rows = await this.#rebuild(table)
         if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
       }
       await this.#cutOff()
-      // Live blocks may be behind free ones: rewriting moves them to the front.
+      // Live blocks may come after free ones: rewriting moves them to the front.
       if (scope === null && (await this.#database.lease(freeShare)) > FREE_SHARE_MAX) {
         for (const table of tables) {
           signal.throwIfAborted()
@@ -119,7 +119,7 @@ export class Upkeep implements StorageUpkeep {
     await this.#database.checkpoint()
   }
 
-  /** The disk and what is on it. */
+  /** The disk and its contents. */
   diskState(): Omit<DiskState, 'files'> {
     return this.#space.state({ data: this.dataBytes(), log: this.logBytes() })
   }
@@ -136,7 +136,7 @@ export class Upkeep implements StorageUpkeep {
     return file === null ? 0 : sizeBytesOf(`${file}.wal`)
   }
 
-  /** Lets a rebuild that runs come to its end. */
+  /** Lets a running rebuild finish. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -150,7 +150,7 @@ export class Upkeep implements StorageUpkeep {
   #wake(): void {
     if (this.#timer !== null || this.#isClosed) return
     this.#timer = setTimeout(() => {
-      // What failed is tried again after the next write.
+      // The next write retries what failed.
       void this.run()
         .catch(() => {})
         .finally(() => {
@@ -189,7 +189,7 @@ function isInScope({ schema, table }: TableName, scope: VacuumScope): boolean {
   return table.startsWith(knowledgeBaseTablePrefix(scope))
 }
 
-/** 0: there is none. */
+/** 0: none. */
 function sizeBytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
@@ -203,7 +203,7 @@ interface TableName {
 }
 
 interface TableRows extends TableName {
-  /** With the deleted ones. */
+  /** Includes deleted ones. */
   readonly stored: number
   readonly live: number
 }
@@ -244,8 +244,8 @@ function freeShare(connection: DuckDBConnection): Promise<number> {
 }
 
 /**
- * Within a write: the table is rebuilt with its rows in their order. Readers see the old one until the commit.
- * @returns its rows before; null: it is gone
+ * Within a write: rebuilds the table with its rows in order. Readers see the old one until the commit.
+ * @returns its rows before; null: the table is gone
  */
 async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {
   const reader = await connection.runAndReadAll(

@@ -1,13 +1,8 @@
 /** The attempts to get out of the gates (tests/sql/hostile.sql), sent by way of the PostgreSQL port. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pg from 'pg'
+import { ATTEMPTS, fill, SECRET } from '../../sql/hostile-attempts.ts'
 import { type Served, serve } from './postgres-fixture.ts'
-
-const SECRET = 'sk-never-to-be-seen-anywhere'
-const ATTEMPTS = (await Bun.file(`${import.meta.dir}/../../sql/hostile.sql`).text())
-  .split('\n')
-  .filter((line) => line !== '' && !line.startsWith('--'))
-  .map((line) => line.slice(line.indexOf(' ') + 1))
 
 /** Answered here: settings of the session, which change nothing else, and PostgreSQL's catalog, which shows the caller's part. */
 const HARMLESS =
@@ -40,17 +35,9 @@ let served: Served
 let client: pg.Client
 beforeAll(async () => {
   served = await serve()
-  const { t } = served
-  const kbs = '/api/projects/mindsdb/knowledge_bases'
-  const unreachable = { base_url: 'http://127.0.0.1:9/v1', max_retries: 0 }
-  const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET, ...unreachable }
-  await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })
-  const rows = [{ id: 'a', content: 'one', price: 1 }]
-  await t.send('PUT', `${kbs}/kb`, { knowledge_base: { rows } })
-  await t.send('PUT', '/api/files/f', 'a,b\n1,2\n')
+  await fill(served.t)
   client = new pg.Client({ host: '127.0.0.1', port: served.port, user: 'x', database: 'mindsdb' })
   await client.connect()
-  await client.query('CREATE TABLE mine (id INT PRIMARY KEY, s VARCHAR)')
 })
 afterAll(async () => {
   await client.end()
@@ -83,7 +70,7 @@ async function expectUnharmed(): Promise<void> {
 }
 
 describe('an attempt to get out by way of the PostgreSQL port', () => {
-  for (const sql of [...ATTEMPTS, ...OF_THE_CATALOG]) {
+  for (const sql of [...ATTEMPTS.map(({ sql }) => sql), ...OF_THE_CATALOG]) {
     test(sql, async () => {
       const prepared = { text: sql, queryMode: 'extended' } as const
       // Simple queries may hold several statements.

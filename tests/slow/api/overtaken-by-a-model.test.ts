@@ -49,7 +49,7 @@ describe.each(['new-5', 'new-3'])('another model, %s', (next) => {
     expect(JSON.stringify(await shown(t))).not.toContain('sk-hush')
   })
 
-  test('takes over while an insert is being embedded: it is embedded anew', async () => {
+  test('takes over while an insert is being embedded: it is embedded again', async () => {
     const models = new FakeModels()
     const t = await appOver(models)
     await filled(t)
@@ -158,7 +158,7 @@ describe('UPDATE', () => {
   test.each([
     ['of a document', "UPDATE kb SET content = 'text 77' WHERE id = 'd2'"],
     ['of a chunk', "UPDATE kb SET content = 'text 77' WHERE chunk_id = 'd2:content:1of1:0to6'"],
-  ])('%s that another model overtakes is embedded anew', async (_, statement) => {
+  ])('%s that another model overtakes is embedded again', async (_, statement) => {
     const models = new FakeModels()
     const t = await appOver(models)
     await filled(t)

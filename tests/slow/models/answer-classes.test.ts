@@ -13,7 +13,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb'
 const QUESTIONS = 30
-/** More take so long that the insert becomes a job. */
+/** With more, the insert becomes a job. */
 const ROWS_PER_INSERT = 5
 const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
 

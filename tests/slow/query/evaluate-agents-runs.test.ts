@@ -57,7 +57,7 @@ describe('a run', () => {
     ).rejects.toThrow("Run 'mixed' was begun with other settings")
   })
 
-  test('is judged anew by other judges without a question', async () => {
+  test('is judged again by other judges without a question', async () => {
     t.replies(() => 'yes.')
     await t.evaluate(`${set}, run = 'again', save_to = kept, judge = 'contains'`)
     const before = t.asked.length

@@ -1,4 +1,4 @@
-/** Each statement over tables elsewhere gives the rows that it gives over copies of these tables. */
+/** Each statement over remote tables gives the rows that it gives over copies of these tables. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type DuckDBSources, duckdbSources } from '../../support/duckdb-sources.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -38,7 +38,7 @@ const TABLES = `
   INSERT INTO b SELECT range * 3, CASE WHEN range % 4 = 0 THEN NULL ELSE range % 6 END,
     (['a', 'b', NULL, 'é', 'a '])[1 + range % 5] FROM range(25);`
 
-test('statements over tables elsewhere and over their copies', async () => {
+test('statements over remote tables and over their copies', async () => {
   await compareWithCopies(app, 'far', 600)
   expect(sources.held.size).toBe(0)
 }, 180_000)

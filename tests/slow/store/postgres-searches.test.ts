@@ -1,40 +1,12 @@
 /** Searches that run in PostgreSQL, where a knowledge base has no copy here: the same ids in the same order as embedded. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { testPgvector } from '../../support/pgvector-server.ts'
-import { createTestApp, type TestApp } from '../../support/test-app.ts'
+import type { TestApp } from '../../support/test-app.ts'
+import { KB, must, postgresApps, run } from './postgres-apps.ts'
 
-const server = await testPgvector()
-const opened: TestApp[] = []
-const KB = '/api/projects/mindsdb/knowledge_bases/kb'
+const { server, app, connected, sql, close } = await postgresApps()
 const STORAGE = 'storage = {"database": "pg", "table": "kb", "copy": false}'
 
-async function app(): Promise<TestApp> {
-  const one = await createTestApp({ environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
-  opened.push(one)
-  return one
-}
-
-async function run(one: TestApp, sql: string): Promise<string | null> {
-  const { body } = await one.send('POST', '/api/sql/query', { query: sql })
-  return (body as { error_message?: string | null }).error_message ?? null
-}
-
-async function must(one: TestApp, sql: string): Promise<void> {
-  const failure = await run(one, sql)
-  if (failure !== null) throw new Error(`${sql}: ${failure}`)
-}
-
-async function connected(): Promise<TestApp> {
-  const one = await app()
-  const parameters = JSON.stringify({ ...server?.parameters, storage: true })
-  await must(one, `CREATE DATABASE pg ENGINE = 'postgres', PARAMETERS = ${parameters}`)
-  return one
-}
-
-afterAll(async () => {
-  for (const one of opened) await one.close()
-  await server?.stop()
-})
+afterAll(close)
 
 const WORDS =
   `tea green black smoked steamed grass roasted rice shade mountain river spring leaf bud
@@ -165,7 +137,7 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     expect(await read(remote)).toEqual(await read(embedded))
     const search = `SELECT id, price FROM kb WHERE content = 'genmaicha' LIMIT 3`
     expect(await remote.rows(search)).toEqual(await embedded.rows(search))
-    const [stored] = (await server?.run('SELECT count(*)::int AS n FROM eider.kb')) ?? []
+    const [stored] = await sql('SELECT count(*)::int AS n FROM eider.kb')
     expect(stored?.n).toBe(299)
   })
 
@@ -216,7 +188,7 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     expect(JSON.stringify(await remote.rows(`EXPLAIN ${search}`))).toContain('HNSW')
     expect(await remote.rows(search)).toEqual(exact)
     await must(remote, 'DROP INDEX ON KNOWLEDGE_BASE kb')
-    const left = await server?.run(`SELECT to_regclass('eider."kb:hnsw"') AS found`)
+    const left = await sql(`SELECT to_regclass('eider."kb:hnsw"') AS found`)
     expect(left).toEqual([{ found: null }])
   })
 })

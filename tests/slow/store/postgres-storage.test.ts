@@ -1,40 +1,14 @@
 /** Knowledge bases in a real PostgreSQL with pgvector: what they do is what they do in the embedded store. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testPostgres } from '../../support/database-servers.ts'
-import { testPgvector } from '../../support/pgvector-server.ts'
-import { createTestApp, type TestApp } from '../../support/test-app.ts'
+import type { TestApp } from '../../support/test-app.ts'
+import { connection, KB, must, postgresApps, run } from './postgres-apps.ts'
 
-const server = await testPgvector()
-const opened: TestApp[] = []
-
-async function app(): Promise<TestApp> {
-  const one = await createTestApp({ environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
-  opened.push(one)
-  return one
-}
-
-async function run(one: TestApp, sql: string): Promise<string | null> {
-  const { body } = await one.send('POST', '/api/sql/query', { query: sql })
-  return (body as { error_message?: string | null }).error_message ?? null
-}
-
-async function must(one: TestApp, sql: string): Promise<void> {
-  const failure = await run(one, sql)
-  if (failure !== null) throw new Error(`${sql}: ${failure}`)
-}
-
-function connection(parameters: object, name = 'pg'): string {
-  const all = JSON.stringify({ ...parameters, storage: true })
-  return `CREATE DATABASE ${name} ENGINE = 'postgres', PARAMETERS = ${all}`
-}
-
-const sql = async (text: string) => (await server?.run(text)) ?? []
-
-afterAll(async () => {
-  for (const one of opened) await one.close()
-  await server?.stop()
-})
+const { server, app, connected, sql, close } = await postgresApps()
+afterAll(close)
 
 const TEAS = [
   ['a', 'Lapsang is smoked over pinewood fires', 'black', 9, '2024-01-05'],
@@ -92,7 +66,6 @@ const STEPS: readonly (readonly [string, (one: TestApp) => Promise<unknown>])[] 
   ['rows come from a query', (one) => run(one, FROM_QUERY)],
 ]
 
-const KB = '/api/projects/mindsdb/knowledge_bases/kb'
 const FROM_QUERY = `INSERT INTO kb SELECT 'q' || i AS id, 'oolong number ' || i AS content,
   i AS price, DATE '2024-05-01' + i::INTEGER AS day FROM range(5) AS r(i)`
 
@@ -118,9 +91,8 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
 
   beforeAll(async () => {
     embedded = await app()
-    remote = await app()
+    remote = await connected()
     await must(embedded, 'CREATE KNOWLEDGE_BASE kb')
-    await must(remote, connection(server?.parameters ?? {}))
     await must(remote, `CREATE KNOWLEDGE_BASE kb USING storage = {"database": "pg", "table": "kb"}`)
   })
 
@@ -143,8 +115,7 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
   })
 
   test('another Eider attaches it, and gives the same answers', async () => {
-    const other = await app()
-    await must(other, connection(server?.parameters ?? {}))
+    const other = await connected()
     const attach = `CREATE KNOWLEDGE_BASE kb USING storage = {"database": "pg", "table": "kb"}, attach = true`
     await must(other, attach)
     expect(await answers(other)).toEqual(await answers(remote))
@@ -161,8 +132,7 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
   })
 
   test('two Eiders that write the same documents leave one whole version of each', async () => {
-    const other = await app()
-    await must(other, connection(server?.parameters ?? {}))
+    const other = await connected()
     const both = `storage = {"database": "pg", "table": "both"}`
     await must(remote, `CREATE KNOWLEDGE_BASE shared USING ${both}`)
     await must(other, `CREATE KNOWLEDGE_BASE shared USING ${both}, attach = true`)
@@ -234,13 +204,36 @@ describe.skipIf(server === null)('a knowledge base in PostgreSQL', () => {
     const [made = '', attached = ''] = [...page.matchAll(/```sql\n([^`]*)```/g)].map(
       ([, one]) => one,
     )
-    const [one, other] = [await app(), await app()]
+    const [one, other] = [await connected(), await connected()]
     const [, ...statements] = made.trim().split(/;\n?/).filter(Boolean)
-    for (const each of [one, other]) await must(each, connection(server?.parameters ?? {}))
     const found = statements.pop() ?? ''
     for (const statement of statements) await must(one, statement)
     await must(other, attached.replace(';', ''))
     expect(await other.rows(found)).toEqual([['sencha']])
+  })
+
+  test('after a restart it knows where the rows are, with a copy and without one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'eider-remote-'))
+    const storage = (copy: boolean) => JSON.stringify({ database: 'pg', table: 'kb', copy })
+    const before = await connected(folder)
+    for (const [name, copy] of [['kb', true] as const, ['lean', false] as const]) {
+      const attached = `storage = ${storage(copy)}, attach = true`
+      await must(before, `CREATE KNOWLEDGE_BASE ${name} USING ${attached}`)
+    }
+    const asked = ['kb', 'lean'].map((name) => {
+      return `SELECT id, chunk_content FROM ${name} WHERE content = 'green tea' LIMIT 3`
+    })
+    const found = await Promise.all(asked.map((one) => before.rows(one)))
+    await before.close()
+    const after = await app(folder)
+    expect(await Promise.all(asked.map((one) => after.rows(one)))).toEqual(found)
+    expect(await run(after, 'SELECT max(price) FROM lean')).toContain('Not without a copy')
+    await must(after, `INSERT INTO lean (id, content) VALUES ('y', 'Yunnan is malty')`)
+    expect(await remote.rows(`SELECT chunk_content FROM kb WHERE id = 'y'`)).toHaveLength(1)
+    await must(remote, `DELETE FROM kb WHERE id = 'y'`)
+    expect(await after.rows(`SELECT count(*) FROM kb WHERE id = 'y'`)).toEqual([[0]])
+    await after.close()
+    await rm(folder, { recursive: true, force: true })
   })
 
   test('a file of it goes into the embedded store and back', async () => {
@@ -278,8 +271,7 @@ describe.skipIf(server === null)('what cannot be a knowledge base in PostgreSQL'
   }
 
   beforeAll(async () => {
-    one = await app()
-    await must(one, connection(server?.parameters ?? {}))
+    one = await connected()
   })
 
   test('a connection without the permission', async () => {
@@ -300,8 +292,7 @@ describe.skipIf(server === null)('what cannot be a knowledge base in PostgreSQL'
       one,
       `CREATE KNOWLEDGE_BASE first USING storage = {"database": "pg", "table": "first"}`,
     )
-    const other = await app()
-    await must(other, connection(server?.parameters ?? {}))
+    const other = await connected()
     const again = `CREATE KNOWLEDGE_BASE again USING storage = {"database": "pg", "table": "first"}`
     expect(await run(other, again)).toContain('attach = true')
   })

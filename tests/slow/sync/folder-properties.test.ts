@@ -134,7 +134,7 @@ async function stored({ app }: SyncFixture, kb: string): Promise<readonly unknow
 }
 
 for (const seed of SEEDS) {
-  test(`a folder in step is what a new knowledge base holds of it (seed ${seed})`, async () => {
+  test(`a synced folder equals a new knowledge base of it (seed ${seed})`, async () => {
     fixture = await syncFixture()
     const { app, folder } = fixture
     let state = seed

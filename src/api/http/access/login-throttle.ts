@@ -24,7 +24,7 @@ const QUIET_MS = 15 * MINUTE_MS
  * Pending wrong attempts of one client for one name. Another is refused without comparing: otherwise parallel guesses would
  * not be slowed down.
  */
-const UNDER_WAY_MAX = 64
+const WAITING_MAX = 64
 /** Wrong attempts waiting for their answer, of all clients. The next is answered at once. */
 const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
@@ -36,8 +36,8 @@ interface WrongAttempts {
 }
 
 interface ClientAttempts extends WrongAttempts {
-  /** When each delay under way is over. It counts on when the client hangs up. */
-  underWay: readonly number[]
+  /** When each running delay ends. A client that hangs up does not shorten it. */
+  waiting: readonly number[]
   /** Attempts being compared. */
   comparing: number
 }
@@ -77,8 +77,8 @@ export class LoginThrottle {
     const clientKey = `${clientBlock(address)} ${nameKey}`
     const client = recent(this.#clients.get(clientKey), startMs) ?? newClient(startMs)
     this.#clients.set(clientKey, client)
-    client.underWay = client.underWay.filter((endMs) => endMs > startMs)
-    if (client.underWay.length + client.comparing >= UNDER_WAY_MAX) throw tooManyLogins()
+    client.waiting = client.waiting.filter((endMs) => endMs > startMs)
+    if (client.waiting.length + client.comparing >= WAITING_MAX) throw tooManyLogins()
     client.comparing += 1
     const found = await check().finally(() => {
       client.comparing -= 1
@@ -92,7 +92,7 @@ export class LoginThrottle {
     const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
     noted(client, now)
     this.#names.set(nameKey, noted(name, now))
-    client.underWay = [...client.underWay, now + delayMs]
+    client.waiting = [...client.waiting, now + delayMs]
     await this.#wait(delayMs, signal)
     return undefined
   }
@@ -109,7 +109,7 @@ export class LoginThrottle {
 }
 
 function newClient(nowMs: number): ClientAttempts {
-  return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
+  return { count: 0, lastMs: nowMs, waiting: [], comparing: 0 }
 }
 
 const NO_FAILURES: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }
@@ -131,6 +131,6 @@ function delayMsOf(client: WrongAttempts, name: WrongAttempts): number {
 }
 
 function tooManyLogins(): AppError {
-  const found = `More than ${UNDER_WAY_MAX} wrong logins under this name from this address`
-  return new AppError('too_many_logins', `${found} are under way; try again later`)
+  const found = `More than ${WAITING_MAX} wrong logins under this name from this address`
+  return new AppError('too_many_logins', `${found} are waiting; try again later`)
 }

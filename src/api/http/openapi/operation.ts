@@ -96,7 +96,7 @@ type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer R
 export interface Place<Params> {
   readonly request: Request
   readonly params: Params
-  /** Everything with a name, as of the last committed change. */
+  /** Everything with a name that the principal may see, as of the last committed change. */
   readonly snapshot: CatalogSnapshot
   readonly principal: Principal
 }
@@ -190,7 +190,7 @@ function operationOf<P extends string, Query, Body, Found>(
       const { principal, signal } = scope
       // The router gives exactly the names of the path.
       const params = sent as PathParams<P>
-      const place = () => ({ request, params, snapshot: context.snapshot(), principal })
+      const place = () => ({ request, params, snapshot: context.snapshotFor(request), principal })
       const query = init.query?.read(request)
       let found = find?.(place())
       let body: Body | undefined

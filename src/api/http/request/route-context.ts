@@ -170,7 +170,10 @@ export interface UseCases {
   readonly jobs: Jobs
   /** The jobs that a principal may see and change. */
   readonly jobsFor: (principal: Principal) => Jobs
-  readonly activity: () => Activity
+  /** The schedules of projects that a principal may name, their statements as far as it may. */
+  readonly schedulesFor: (principal: Principal) => Schedules
+  /** The work that a principal may see. */
+  readonly activityFor: (principal: Principal) => Activity
   readonly sources: SourceKeeping
   readonly traces: TraceStore
   readonly probeAgent: (agent: Pick<Agent, 'model'>, signal: AbortSignal) => Promise<AgentProbe>
@@ -185,7 +188,6 @@ export interface UseCases {
   readonly uploadFiles: (request: UploadRequest, signal: AbortSignal) => Promise<UploadOutcome>
   readonly fileBytes: FileBytes
   readonly backups: BackupStore
-  readonly schedules: Schedules
   readonly conversations: Pick<LiveTurns, 'list' | 'get' | 'watch'> & {
     readonly remove: (agent: Agent, conversationId: string, asker: Asker) => Promise<void>
     readonly removeFrom: (

@@ -26,7 +26,7 @@ export const fileOperations = resource('Files', (api, context) => {
     id: 'listFiles',
     summary: 'List the files',
     answers: { 200: ['The files', t.Array(FILE)] },
-    run: ({ request }) => context.snapshotFor(request).files.map(fileRecord),
+    run: ({ snapshot }) => snapshot.files.map(fileRecord),
   })
   api.get(FILE_PATH, {
     id: 'getFile',

@@ -26,10 +26,10 @@ import {
   text,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
+import { type Place, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { maybe, strict } from '../request/schema-words.ts'
-import { type At, projectAt } from './place-finders.ts'
+import { projectAt } from './place-finders.ts'
 
 const JOBS_PATH = '/api/jobs'
 const JOB_PATH = `${JOBS_PATH}/:job_id` as const
@@ -189,13 +189,17 @@ export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } })
   }
 })
 
-export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }) => {
-  const scheduleAt = (place: At<'project_name' | 'job_name'>): StoredSchedule => {
+export const scheduleOperations = resource('Jobs', (api, { deps: { schedulesFor } }) => {
+  const scheduleAt = (
+    place: Place<Record<'project_name' | 'job_name', string>>,
+  ): StoredSchedule => {
     const { id: projectId } = projectAt(place)
     const { job_name: name } = place.params
-    const found = schedules.store.list().find((one) => {
-      return one.projectId === projectId && isSameJob(one.name, name)
-    })
+    const found = schedulesFor(place.principal)
+      .store.list()
+      .find((one) => {
+        return one.projectId === projectId && isSameJob(one.name, name)
+      })
     if (found === undefined) throw notFound('schedule', name)
     return found
   }
@@ -204,8 +208,10 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
     summary: 'List the scheduled jobs of a project',
     find: projectAt,
     answers: { 200: ['The jobs', t.Array(SCHEDULE)] },
-    run({ found: project }) {
-      const own = schedules.store.list().filter(({ projectId }) => projectId === project.id)
+    run({ found: project, principal }) {
+      const own = schedulesFor(principal)
+        .store.list()
+        .filter(({ projectId }) => projectId === project.id)
       return own.map(scheduleRecord)
     },
   })
@@ -216,11 +222,11 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
     find: projectAt,
     body: NEW_SCHEDULE,
     answers: { 201: ['The job', SCHEDULE], 409: 'The name is already in use' },
-    async run({ found: project, body: { job } }) {
+    async run({ found: project, body: { job }, principal }) {
       const { name, query, if_query: ifQuery = null, schedule_str: every = null } = job
       const { start_at: start = null, end_at: end = null } = job
       const draft = { project, name, query, ifQuery, start, end, every }
-      return scheduleRecord(await schedules.create(draft))
+      return scheduleRecord(await schedulesFor(principal).create(draft))
     },
   })
   api.get(SCHEDULE_PATH, {
@@ -236,14 +242,16 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedules } }
     description: 'A running run is cancelled; stored rows stay.',
     needs: 'admin',
     find: scheduleAt,
-    run: ({ found }) => schedules.drop(found),
+    run: ({ found, principal }) => schedulesFor(principal).drop(found),
   })
   api.get(`${SCHEDULE_PATH}/history`, {
     id: 'listScheduleRuns',
     summary: 'List the runs of a scheduled job, newest first',
     find: scheduleAt,
     answers: { 200: ['The runs', t.Array(SCHEDULE_RUN)] },
-    run: async ({ found: { id } }) => (await schedules.store.runs(id)).map(runRecord),
+    run: async ({ found: { id }, principal }) => {
+      return (await schedulesFor(principal).store.runs(id)).map(runRecord)
+    },
   })
 })
 

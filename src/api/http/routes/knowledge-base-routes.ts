@@ -1,5 +1,5 @@
 import { type Static, type TSchema, t } from 'elysia'
-import { knowledgeBasesOf, requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import { knowledgeBasesOf } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   type Principal,
   type Rights,
@@ -46,12 +46,11 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     id: 'listKnowledgeBases',
     summary: 'List the knowledge bases of a project',
     answers: { 200: ['The knowledge bases', t.Array(KNOWLEDGE_BASE)] },
-    async run({ params }) {
-      const snapshot = context.snapshot()
-      const project = requireProject(snapshot, params.project_name)
+    find: projectAt,
+    async run({ found: project, snapshot, principal }) {
       const records = []
       for (const kb of knowledgeBasesOf(snapshot, project))
-        records.push(await shownKnowledgeBase(context, kb))
+        records.push(await shownKnowledgeBase(context, kb, principal))
       return records
     },
   })
@@ -64,7 +63,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     async run({ params, body: sent, principal }) {
       const catalog = context.deps.catalogFor(principal)
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return await shownKnowledgeBase(context, kb)
+      return await shownKnowledgeBase(context, kb, principal)
     },
   })
   api.get(KNOWLEDGE_BASE_PATH, {
@@ -72,7 +71,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     summary: 'Get a knowledge base',
     find: knowledgeBaseAt,
     answers: { 200: ['The knowledge base', KNOWLEDGE_BASE] },
-    run: async ({ found: kb }) => await shownKnowledgeBase(context, kb),
+    run: async ({ found: kb, principal }) => await shownKnowledgeBase(context, kb, principal),
   })
   api.put(KNOWLEDGE_BASE_PATH, {
     id: 'updateKnowledgeBase',
@@ -110,10 +109,15 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
   })
 })
 
-export async function shownKnowledgeBase({ deps }: RouteContext, kb: KnowledgeBase) {
+export async function shownKnowledgeBase(
+  { deps }: RouteContext,
+  kb: KnowledgeBase,
+  principal: Principal,
+) {
   const warnings = await deps.chunkWarnings(kb)
   const progress = deps.catalog.reembeddings.progressOf(kb)
-  return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
+  const insert = lastInsertInto(kb, deps.activityFor(principal))
+  return knowledgeBaseRecord(kb, progress, warnings, insert)
 }
 
 /** The scopes it needs besides `write`. @throws AppError `forbidden` */

@@ -3,7 +3,6 @@ import { t } from 'elysia'
 import {
   agentsOf,
   knowledgeBasesOf,
-  requireProject,
   requireView,
   viewsOf,
 } from '../../../core/domain/access/catalog-snapshot.ts'
@@ -34,12 +33,12 @@ const CREATE_FLAT = bodySchema(
   strict({ name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) }),
 )
 
-export const projectOperations = resource('Projects', (api, { deps, snapshotFor }) => {
+export const projectOperations = resource('Projects', (api, { deps }) => {
   api.get('/api/projects', {
     id: 'listProjects',
     summary: 'List the projects',
     answers: { 200: ['The projects', t.Array(PROJECT)] },
-    run: ({ request }) => snapshotFor(request).projects.map(projectRecord),
+    run: ({ snapshot }) => snapshot.projects.map(projectRecord),
   })
   api.post('/api/projects', {
     id: 'createProject',
@@ -90,12 +89,12 @@ export const catalogOperations = resource('Projects', (api, context) => {
     summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
     description: 'All lists of all projects in one answer; views without their statements.',
     answers: { 200: ['The projects with their contents', CATALOG] },
-    async run({ request, signal }) {
-      const snapshot = context.snapshotFor(request)
-      const scheduled = Map.groupBy(context.deps.schedules.store.list(), (one) => one.projectId)
+    async run({ snapshot, principal, signal }) {
+      const { store } = context.deps.schedulesFor(principal)
+      const scheduled = Map.groupBy(store.list(), (one) => one.projectId)
       const bounds = { concurrencyMax: READ_AT_ONCE, signal }
       const shown = await mapConcurrent(snapshot.knowledgeBases, bounds, async (kb) => {
-        return [kb.id, await shownKnowledgeBase(context, kb)] as const
+        return [kb.id, await shownKnowledgeBase(context, kb, principal)] as const
       })
       const records = new Map(shown)
       return snapshot.projects.map((project) => ({
@@ -119,7 +118,7 @@ const ALTER_VIEW = bodySchema(
 )
 const NO_SELECT = 'The query is not a valid SELECT'
 
-export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => {
+export const viewOperations = resource('Views', (api, { deps }) => {
   const { views } = deps
   const viewAt = ({ params, snapshot }: At<'project_name' | 'view_name'>) => {
     return requireView(snapshot, params.project_name, params.view_name)
@@ -128,10 +127,8 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
     id: 'listViews',
     summary: 'List the views of a project',
     answers: { 200: ['The views', t.Array(VIEW)] },
-    run({ request, params }) {
-      const snapshot = snapshotFor(request)
-      return viewsOf(snapshot, requireProject(snapshot, params.project_name)).map(viewRecord)
-    },
+    find: projectAt,
+    run: ({ found, snapshot }) => viewsOf(snapshot, found).map(viewRecord),
   })
   api.post(VIEWS_PATH, {
     id: 'createView',
@@ -147,7 +144,8 @@ export const viewOperations = resource('Views', (api, { deps, snapshotFor }) => 
     id: 'getView',
     summary: 'Get a view',
     answers: { 200: ['The view', VIEW] },
-    run: ({ request, params }) => viewRecord(viewAt({ params, snapshot: snapshotFor(request) })),
+    find: viewAt,
+    run: ({ found }) => viewRecord(found),
   })
   api.put(VIEW_PATH, {
     id: 'replaceView',

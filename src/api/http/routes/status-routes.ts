@@ -212,8 +212,7 @@ export const usageOperations = resource('Server', (api, context) => {
       'Current values. Disk usage counts whole blocks of the database file; deleted rows free them at the next clean-up or VACUUM.',
     query: USED,
     answers: { 200: ['A page of knowledge bases', USAGE_LIST] },
-    async run({ request, query: { project, without_disk: isWithoutDisk, ...paging }, signal }) {
-      const snapshot = context.snapshotFor(request)
+    async run({ snapshot, query: { project, without_disk: isWithoutDisk, ...paging }, signal }) {
       if (project !== undefined) requireProject(snapshot, project)
       const wanted = snapshot.knowledgeBases.filter(({ projectName }) => {
         return project === undefined || nameKey(projectName) === nameKey(project)

@@ -1,21 +1,27 @@
-import { FILES_DATABASE } from '../project.ts'
+import type { Agent } from '../agents/agent.ts'
+import { nameKey } from '../identifier.ts'
+import { FILES_DATABASE, fullName, type View } from '../project.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
 import { type Rights, sees } from './principal.ts'
 
 /** Rights under which a catalog is looked at, at the same time. */
 const VIEWS_MAX = 64
 
+/** The relations that a text of SQL names, in lower case. It throws for what cannot be read. */
+type RelationsNamed = (
+  sql: string,
+) => readonly { readonly database: string | null; readonly name: string }[]
+
 /**
- * The catalog for callers who may not see all of it: names they may not use are missing. Names, suggestions, lists and
- * information_schema follow from that. Each view of a catalog is built once.
+ * The catalog for callers who may not see all of it: names they may not use are missing, also within what they see. Names,
+ * suggestions, lists and information_schema follow from that. Each view of a catalog is built once.
  */
 export class VisibleCatalogs {
   readonly #views = new WeakMap<CatalogSnapshot, Map<string, CatalogSnapshot>>()
-  readonly #databasesNamed: (sql: string) => ReadonlySet<string>
+  readonly #relationsNamed: RelationsNamed
 
-  /** @param databasesNamed the databases that the text of a view names, in lower case */
-  constructor(databasesNamed: (sql: string) => ReadonlySet<string>) {
-    this.#databasesNamed = databasesNamed
+  constructor(relationsNamed: RelationsNamed) {
+    this.#relationsNamed = relationsNamed
   }
 
   /** @param rights null: everything is seen */
@@ -27,36 +33,103 @@ export class VisibleCatalogs {
     const known = views.get(key)
     if (known !== undefined) return known
     if (views.size >= VIEWS_MAX) views.clear()
-    const view = visible(snapshot, { rights, key }, this.#databasesNamed)
+    const view = this.#visible(snapshot, { rights, key })
     views.set(key, view)
     return view
   }
+
+  /** Whether statements name nothing that is hidden, also not in a string, which may hold anything. */
+  isOpen(sql: string, snapshot: CatalogSnapshot, rights: Rights): boolean {
+    if (mentionsHidden(sql, snapshot, rights)) return false
+    const named = this.#named(sql)
+    return named?.every(({ database }) => database === null || sees(rights, database)) === true
+  }
+
+  /** null: it cannot be read. */
+  #named(text: string): ReturnType<RelationsNamed> | null {
+    try {
+      return this.#relationsNamed(text)
+    } catch {
+      return null
+    }
+  }
+
+  #visible(
+    snapshot: CatalogSnapshot,
+    limits: NonNullable<CatalogSnapshot['limits']>,
+  ): CatalogSnapshot {
+    const { rights } = limits
+    if (rights.namespaces === null) return { ...snapshot, limits }
+    const isNamed = ({ name }: { readonly name: string }) => sees(rights, name)
+    const isInside = ({ projectName }: { readonly projectName: string }) => {
+      return sees(rights, projectName)
+    }
+    return {
+      ...snapshot,
+      limits,
+      projects: snapshot.projects.filter(isNamed),
+      knowledgeBases: snapshot.knowledgeBases.filter(isInside),
+      agents: snapshot.agents.filter(isInside).map((agent) => visibleAgent(agent, rights)),
+      views: this.#visibleViews(snapshot.views.filter(isInside), rights),
+      tables: snapshot.tables.filter(isInside),
+      files: sees(rights, FILES_DATABASE) ? snapshot.files : [],
+      dataSources: snapshot.dataSources.filter(isNamed),
+    }
+  }
+
+  /** A view over a hidden one has its columns, so these are hidden too. */
+  #visibleViews(views: readonly View[], rights: Rights): readonly View[] {
+    const read = views.map((view) => {
+      const named = this.#named(view.sql)?.map(({ database, name }) => {
+        return { database: database ?? view.database, name }
+      })
+      const isOpen = named?.every(({ database }) => sees(rights, database)) === true
+      const sources = named?.map(({ database, name }) => nameKey(`${database}.${name}`)) ?? []
+      return { key: nameKey(fullName(view)), sources, view: isOpen ? view : hiddenView(view) }
+    })
+    const hidden = new Set(read.flatMap(({ key, view }) => (isHidden(view) ? [key] : [])))
+    for (let size = -1; size < hidden.size; ) {
+      size = hidden.size
+      for (const { key, sources } of read) {
+        if (sources.some((source) => hidden.has(source))) hidden.add(key)
+      }
+    }
+    return read.map(({ key, view }) => (hidden.has(key) ? { ...view, columns: [] } : view))
+  }
+}
+
+/** Whether any text has the words of a hidden name. */
+export function mentionsHidden(text: string, snapshot: CatalogSnapshot, rights: Rights): boolean {
+  const words = new Set(wordsOf(text))
+  return [...snapshot.projects, ...snapshot.dataSources].some(({ name }) => {
+    return !sees(rights, name) && wordsOf(name).every((word) => words.has(word))
+  })
+}
+
+function wordsOf(text: string): readonly string[] {
+  return nameKey(text).match(/[\p{L}\p{N}_]+/gu) ?? []
 }
 
 /** Shown in place of a view's text that names something its reader may not see. */
-export const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
+const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
 
-function visible(
-  snapshot: CatalogSnapshot,
-  limits: NonNullable<CatalogSnapshot['limits']>,
-  databasesNamed: (sql: string) => ReadonlySet<string>,
-): CatalogSnapshot {
-  const { rights } = limits
-  if (rights.namespaces === null) return { ...snapshot, limits }
-  const isNamed = ({ name }: { readonly name: string }) => sees(rights, name)
-  const isInside = ({ projectName }: { readonly projectName: string }) => sees(rights, projectName)
-  return {
-    ...snapshot,
-    limits,
-    projects: snapshot.projects.filter(isNamed),
-    knowledgeBases: snapshot.knowledgeBases.filter(isInside),
-    agents: snapshot.agents.filter(isInside),
-    views: snapshot.views.filter(isInside).map((view) => {
-      const isOpen = [...databasesNamed(view.sql)].every((name) => sees(rights, name))
-      return isOpen ? view : { ...view, sql: HIDDEN_VIEW }
-    }),
-    tables: snapshot.tables.filter(isInside),
-    files: sees(rights, FILES_DATABASE) ? snapshot.files : [],
-    dataSources: snapshot.dataSources.filter(isNamed),
-  }
+function hiddenView(view: View): View {
+  return { ...view, sql: HIDDEN_VIEW }
+}
+
+export function isHidden({ sql }: Pick<View, 'sql'>): boolean {
+  return sql === HIDDEN_VIEW
+}
+
+/** Questions are answered from all of its data, see `AgentData.isPart`. */
+function visibleAgent(agent: Agent, rights: Rights): Agent {
+  const { data } = agent
+  if (data === null) return agent
+  // A name alone is one of the agent's own project.
+  const isNamed = (name: string) => !name.includes('.') || sees(rights, name.split('.')[0] ?? '')
+  const { knowledgeBases, tables } = data
+  const seen = { knowledgeBases: knowledgeBases.filter(isNamed), tables: tables.filter(isNamed) }
+  const isPart =
+    seen.knowledgeBases.length < knowledgeBases.length || seen.tables.length < tables.length
+  return isPart ? { ...agent, data: { ...data, ...seen, isPart } } : agent
 }

@@ -16,6 +16,8 @@ export interface AgentData {
    * The namespaces of the user who named this data: its views can read nothing else. Missing: all.
    */
   readonly within?: readonly string[]
+  /** What its reader may not name is left out. Never stored. */
+  readonly isPart?: true
 }
 
 /** The tables behind an agent's `data` at one moment: all its statements may read. */

@@ -124,7 +124,7 @@ export interface RunTraces {
   begin(start: RunStart): RunTrace
 }
 
-/** The record of one question under way. Its methods never throw and never wait. */
+/** The record of one running question. Its methods never throw and never wait. */
 export interface RunTrace {
   turn(turn: ModelTurn): void
   step(step: ToolStep): void

@@ -208,7 +208,7 @@ export interface ScheduleDefinition {
   readonly every: string | null
 }
 
-/** What keeping knowledge bases in step needs of the store. */
+/** What syncing knowledge bases needs from the store. */
 
 /** Sources of knowledge bases, what is remembered of their items, and the history of their runs. */
 export interface SyncStore {
@@ -245,7 +245,7 @@ export interface TableRows {
   rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncIterable<Row>
 }
 
-/** Keeps knowledge bases in step with their sources: on request, by their schedules, or when a folder changes. */
+/** Syncs knowledge bases from their sources: on request, on schedule, or when a folder changes. */
 export interface SourceKeeping {
   list(kb: Pick<KnowledgeBase, 'id'>): readonly SyncSource[]
   /** @throws AppError `source_exists`, `folder_refused`, `folder_unreadable` */

@@ -11,8 +11,11 @@ export interface NearestSearch {
   readonly count: number
   /** A SELECT of the keys to search among; null: all. */
   readonly prefilter: PrefilterSql | null
-  /** The same as a condition of PostgreSQL, where that holds the chunks; null: all. */
-  readonly condition?: SourceSelect | null
+  /**
+   * The prefilter as a condition of PostgreSQL, where that holds the chunks.
+   * @throws AppError `sql_not_supported` for what it would not decide as DuckDB does
+   */
+  readonly condition?: () => Promise<SourceSelect>
   /** For the prefilter and the keyword SELECTs. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */
@@ -51,6 +54,8 @@ export interface NearestFound {
   readonly keywordHits?: KeywordHits
   /** Set for a hybrid search. */
   readonly feedback?: FeedbackSource
+  /** Has the rows of these chunks here while the work runs; unset: all rows are here. */
+  withRows?<T>(keys: readonly bigint[], work: () => Promise<T>): Promise<T>
   /** Belongs to one state of the knowledge base: false once a new transaction may see a later one. */
   isCurrent(): boolean
 }

@@ -39,16 +39,6 @@ export interface StoragePlace {
   readonly table: string
 }
 
-/** Which rows a piece of work needs here. */
-export interface TouchedRows {
-  /** Of documents. */
-  readonly ids: readonly string[]
-  /** Of chunks. */
-  readonly keys: readonly bigint[]
-  /** A search has just found these chunks. */
-  readonly areFound?: boolean
-}
-
 /** Where knowledge bases are stored, for creating, attaching and dropping them. */
 export interface KnowledgeBaseStorages {
   /**
@@ -64,21 +54,11 @@ export interface KnowledgeBaseStorages {
   /** Removes tables that no knowledge base uses. */
   remove(place: StoragePlace): Promise<void>
   /**
-   * Updates the local copy from its database. Costs nothing for one stored here.
+   * Updates the local copy of one that another database holds.
    * @returns the knowledge base after that
    * @throws AppError `source_failed`, `timeout`, `invalid_database`
    */
   fresh(kb: KnowledgeBase): Promise<KnowledgeBase>
-  /** Has these rows here, as its place holds them, while the work runs. */
-  withRows<T>(
-    kb: KnowledgeBase,
-    rows: TouchedRows,
-    work: (kb: KnowledgeBase) => Promise<T>,
-  ): Promise<T>
-  /** Whether all its rows are here. */
-  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean
   /** Makes or drops the index that its place has for searches. Nothing happens where searches run here. */
   index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void>
-  /** Whether another database holds its rows. */
-  isRemote(kb: Pick<KnowledgeBase, 'id'>): boolean
 }

@@ -1,8 +1,8 @@
 import { attribute, child, elementsOf, type XmlElement } from '../../xml-tree.ts'
 
-/** The properties of a paragraph's style, with those it is based on. */
+/** The properties of a paragraph's style, including inherited ones. */
 interface ParagraphStyle {
-  /** 1 to 9; null: no heading. */
+  /** 1 to 9; null: not a heading. */
   readonly level: number | null
   readonly isTitle: boolean
   readonly isCode: boolean
@@ -71,7 +71,7 @@ export class DocxStyles {
   }
 }
 
-/** From 1; null: it says nothing, or body text. */
+/** From 1; null: unset, or body text. */
 export function outlineLevel(properties: XmlElement | undefined): number | null {
   const level = Number.parseInt(attribute(child(properties, 'outlineLvl'), 'val') ?? '', 10)
   return level >= 0 && level < BODY_LEVEL ? level + 1 : null
@@ -194,7 +194,7 @@ function listLevel(element: XmlElement): ListLevel {
 
 const ROMAN = 'm1000 cm900 d500 cd400 c100 xc90 l50 xl40 x10 ix9 v5 iv4 i1'.split(' ')
 
-/** A number as lists write it: `3`, `c`, `III`. */
+/** A number in a list's format: `3`, `c`, `III`. */
 export function formatted(number: number, format: string): string {
   if (number < 1 || number > 3999) return String(number)
   if (format === 'lowerLetter') return letters(number)

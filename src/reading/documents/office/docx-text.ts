@@ -4,7 +4,7 @@ import { attribute, child, elementsOf, textOf, type XmlElement } from '../../xml
 const RAISED = twinSigns('0123456789+-=()ni', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ')
 const LOWERED = twinSigns('0123456789+-=()', '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎')
 
-/** `m` and a raised `2` → `m²`, where every sign of it has a raised twin. */
+/** `m` and a raised `2` → `m²`, if every character has a raised twin. */
 export function placedText(text: string, place: string | undefined): string {
   const twins = place === 'superscript' ? RAISED : place === 'subscript' ? LOWERED : null
   if (twins === null) return text
@@ -56,7 +56,7 @@ function writtenRuns(element: XmlElement): string {
 
 const part = (element: XmlElement, name: string): string => inner(child(element, name))
 
-/** Brackets around what is more than one word. */
+/** Brackets around more than one word. */
 function grouped(text: string): string {
   return /^([\p{L}\p{N}.]+|\(.*\))?$/u.test(text.trim()) ? text.trim() : `(${text.trim()})`
 }

@@ -14,7 +14,7 @@ import { equationText, isHidden, placedText, symbolText } from './docx-text.ts'
 import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
 
-/** A text of Word (OOXML): what Word shows in the body, as Markdown. */
+/** A Word text (OOXML): what Word shows in the body, as Markdown. */
 export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const office = new OfficePackage(bytes)
   const main = office.mainPart('word/document.xml')
@@ -26,7 +26,7 @@ export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const parts = { ...packageParts(office, main), scans }
   const first = new DocxBody(parts, true)
   const read = first.read(body)
-  // A field without an end would hide the rest: then none hides anything.
+  // A field without an end would hide the rest: in that case fields hide nothing.
   const blocks = withWholeTitle(first.hasOpenField ? new DocxBody(parts, false).read(body) : read)
   const unread = [...descendants(body, 'altChunk')].length
   if (unread > 0) notes.warn(`${unread} embedded documents of the DOCX are not read`)
@@ -43,7 +43,7 @@ interface DocxParts {
   readonly styles: XmlElement | undefined
   readonly numbering: XmlElement | undefined
   readonly notes: ReadonlyMap<string, XmlElement>
-  /** The marks of pictures that a model is to read. */
+  /** The marks of pictures that a model should read. */
   readonly scans: (drawing: XmlElement) => readonly string[]
 }
 
@@ -96,7 +96,7 @@ class DocxBody {
   readonly #scans: DocxParts['scans']
   readonly #hidesFields: boolean
   readonly #fields: { instruction: string; isResult: boolean }[] = []
-  /** Text boxes and notes of the paragraph that is being read: they follow it. */
+  /** Text boxes and notes of the paragraph being read: they follow it. */
   #after: Block[] = []
   #noteCount = 0
 
@@ -284,7 +284,7 @@ function blockOf(text: string, level: number | null, marked: Marked | null): Blo
   return { kind: 'item', depth: marked.depth, marker: marked.marker, text }
 }
 
-/** The content of a control; nothing for a table of contents and for a text that only asks for one. */
+/** The content of a control; nothing for a table of contents or a placeholder. */
 function contentOfControl(control: XmlElement): readonly XmlElement[] {
   const properties = child(control, 'sdtPr')
   const gallery = attribute(child(properties, 'docPartObj', 'docPartGallery'), 'val') ?? ''

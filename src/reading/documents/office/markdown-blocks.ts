@@ -1,10 +1,10 @@
-/** The parts of a document, in every format. */
+/** The parts of a document, for every format. */
 export type Block =
   | {
       readonly kind: 'heading'
       readonly level: number
       readonly text: string
-      /** A line of the title of the whole: several in a row are one. */
+      /** A line of the document's title: consecutive ones form one. */
       readonly isTitle?: boolean
     }
   | { readonly kind: 'paragraph'; readonly text: string }
@@ -20,14 +20,14 @@ export type Block =
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'table'; readonly rows: readonly Cells[] }
 
-/** The cells of a row, each as its blocks. What a merged cell covers is an empty cell. */
+/** The cells of a row, each as its blocks. Cells covered by a merged one are empty. */
 type Cells = readonly (readonly Block[])[]
 
 const TABLE_COLUMNS_SHOWN = 200
-/** A cell as long as this is a column of a layout, not a value. */
+/** A cell of this length is a column of a layout, not a value. */
 const CELL_CHARS_MAX = 2000
 
-/** Blocks as Markdown: a blank line between two, none within a list. */
+/** Blocks as Markdown, separated by a blank line, but not within a list. */
 export function markdownOfBlocks(blocks: readonly Block[]): string {
   const written: string[] = []
   let before: Block['kind'] | null = null
@@ -72,7 +72,7 @@ function fenced(blocks: readonly Block[], language: string): string {
   return fence(lines.join('\n'), language)
 }
 
-/** Code in a fence that is longer than any in it. */
+/** Code in a fence longer than any fence in it. */
 export function fence(code: string, language: string): string {
   const text = code.replace(/^\n+|\s+$/g, '')
   if (text === '') return ''
@@ -81,7 +81,7 @@ export function fence(code: string, language: string): string {
   return `${marks}${language}\n${text}\n${marks}`
 }
 
-/** A pipe table; what only lays out a page becomes its blocks. */
+/** A pipe table; a layout table becomes its blocks. */
 function markdownOfTable(rows: readonly Cells[]): string {
   const filled = rows.filter((cells) => cells.length > 0)
   const texts = filled.map((cells) => cells.slice(0, TABLE_COLUMNS_SHOWN).map(flatText))
@@ -138,7 +138,7 @@ export function withWholeTitle(blocks: readonly Block[]): readonly Block[] {
   return whole
 }
 
-/** The text of the first heading of the highest level there is. */
+/** The text of the first heading of the highest level. */
 export function titleOfBlocks(blocks: readonly Block[]): string | null {
   const headings = blocks.filter((block) => block.kind === 'heading')
   const highest = Math.min(...headings.map((heading) => heading.level))

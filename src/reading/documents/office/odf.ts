@@ -22,7 +22,7 @@ import {
 import { documentProperties } from './office-package.ts'
 import { joinedSlides, withNotesMark } from './pptx.ts'
 
-/** A text of LibreOffice and others (OpenDocument) as Markdown. */
+/** Text documents of LibreOffice and others (OpenDocument), as Markdown. */
 export function* readOdt(document: RawDocument): Generator<ReadDocument> {
   const { reader, body, title, columns } = openedOdf(document, 'text')
   const blocks = withWholeTitle(reader.read(body))
@@ -103,7 +103,7 @@ function isDecoration(shape: XmlElement): boolean {
   return /^(date-time|footer|page-number|header)$/.test(attribute(shape, 'class') ?? '')
 }
 
-/** They hold no text of the document: deletions, remarks, generated lists, programs. */
+/** They are not text of the document: deletions, remarks, generated lists, programs. */
 const LEFT_OUT = new Set([
   ...['tracked-changes', 'annotation', 'annotation-end', 'table-of-content', 'forms'],
   ...['alphabetical-index', 'illustration-index', 'table-index', 'object-index', 'user-index'],
@@ -136,7 +136,7 @@ class OdfBody {
   #after: Block[] = []
   #noteCount = 0
 
-  /** Styles of the text and those that it shares with others. */
+  /** Styles of the text, and shared ones. */
   constructor(parts: readonly (XmlElement | undefined)[], formulas: ReadonlyMap<string, string>) {
     this.#formulas = formulas
     const styles = parts.flatMap((part) => [child(part, 'styles'), child(part, 'automatic-styles')])
@@ -193,7 +193,7 @@ class OdfBody {
     return blocks
   }
 
-  /** The style of a paragraph and those that it is derived from. */
+  /** The style of a paragraph and the styles it inherits from. */
   #styleNames(element: XmlElement): readonly string[] {
     const names: string[] = []
     let at = attribute(element, 'style-name')
@@ -349,7 +349,7 @@ function markerOf(level: ListNumber, number: number): string {
   return `${level.prefix}${formatted(number, level.format)}${level.suffix}`.trim()
 }
 
-/** MathML in the document: StarMath's notation if available, else its signs. */
+/** MathML in the document: StarMath's notation if available, else its characters. */
 function formulaText(element: XmlElement): string {
   const [annotation] = descendants(element, 'annotation')
   return oneLine(annotation === undefined ? textOf(element) : textOf(annotation))

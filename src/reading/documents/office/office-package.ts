@@ -27,7 +27,7 @@ export class OfficePackage {
     return bytes === undefined ? undefined : parseXml(bytes)
   }
 
-  /** The parts that one part names, by the id that it uses for them. */
+  /** The parts that one part names, by the ids it uses for them. */
   relationships(path: string): ReadonlyMap<string, Relationship> {
     const slash = path.lastIndexOf('/') + 1
     const folder = path.slice(0, slash)
@@ -48,7 +48,7 @@ export class OfficePackage {
     return main !== undefined && this.has(main.path) ? main.path : usual
   }
 
-  /** The marks of pictures in an element that a model is to read. @param related those of its part */
+  /** The marks of pictures in an element that a model should read. @param related those of its part */
   scans(
     element: XmlElement,
     related: ReadonlyMap<string, Relationship>,
@@ -87,7 +87,7 @@ export function resolvedPath(folder: string, target: string): string {
   return parts.join('/')
 }
 
-/** Titles that programs write by themselves. */
+/** Titles that programs write themselves. */
 const NO_TITLE =
   /^(untitled|title|document\d*|powerpoint[- ]pr\S+|pr\S+sentation\d*|microsoft (word|powerpoint) -.*|slide \d+|word document|.*\.(docx?|pptx?|od[tp]|dotx?|rtf))$/i
 
@@ -99,7 +99,7 @@ const COLUMNS: readonly (readonly [column: string, names: readonly string[]])[] 
   ['keywords', ['keywords', 'keyword']],
 ]
 
-/** Title and columns out of the Dublin Core that Office, ODF and EPUB write. */
+/** Title and columns from the Dublin Core of Office, ODF and EPUB. */
 export function documentProperties(meta: XmlElement | undefined): {
   readonly title: string | null
   readonly columns: Row

@@ -79,7 +79,7 @@ function* shapesIn(tree: XmlElement | undefined): Generator<XmlElement> {
   }
 }
 
-/** null: no placeholder; '': one for anything. */
+/** null: not a placeholder; '': one for anything. */
 function placeholderOf(shape: XmlElement): string | null {
   const placeholder = child(shape, 'nvSpPr', 'nvPr', 'ph')
   return placeholder === undefined ? null : (attribute(placeholder, 'type') ?? '')
@@ -101,7 +101,7 @@ function shapeBlocks(shape: XmlElement): readonly Block[] {
   return paragraphBlocks(paragraphs, hasBullets)
 }
 
-/** `hasBullets`: paragraphs that say nothing else are items of a list. */
+/** `hasBullets`: paragraphs are list items unless they say otherwise. */
 function paragraphBlocks(paragraphs: readonly XmlElement[], hasBullets: boolean): Block[] {
   const counters: number[] = []
   const isList = hasBullets && paragraphs.filter((one) => paragraphText(one) !== '').length > 1
@@ -200,7 +200,7 @@ function speakerNotes(office: OfficePackage, path: string | undefined): readonly
   return withNotesMark(blocks)
 }
 
-/** `Notes: ` before the first of what the speaker says. */
+/** `Notes: ` before the first of the speaker's notes. */
 export function withNotesMark(blocks: readonly Block[]): readonly Block[] {
   const filled = blocks.filter((block) => !('text' in block) || block.text.trim() !== '')
   const [first, ...rest] = filled
@@ -229,7 +229,7 @@ function chartBlocks(part: XmlElement | undefined): Block[] {
   return [...heading, { kind: 'table', rows: [[[], ...names.map(cell)], ...rows] }]
 }
 
-/** `US / CA / SF` where categories have levels: the innermost comes first in the file, an outer one holds on. */
+/** `US / CA / SF` if categories have levels: the innermost comes first in the file, an outer one applies until the next. */
 function categoriesOf(element: XmlElement | undefined): readonly string[] {
   const levels = [...descendants(element, 'lvl')].map(chartValues)
   const [inner, ...outer] = levels
@@ -240,7 +240,7 @@ function categoriesOf(element: XmlElement | undefined): readonly string[] {
   })
 }
 
-/** Each at its place: points without a value are not in the file. */
+/** Each at its position: points without a value are not in the file. */
 function chartValues(element: XmlElement | undefined): readonly string[] {
   const values: string[] = []
   const dates = hasDates(element)

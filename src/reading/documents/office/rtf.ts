@@ -26,7 +26,7 @@ function pairsOf(text: string): ReadonlyMap<string, string> {
   )
 }
 
-/** Groups that hold no text of the document. */
+/** Groups that are not text of the document. */
 const NO_TEXT = controlWords(`
   fonttbl colortbl stylesheet info pict object header footer headerl headerr headerf
   footerl footerr footerf fldinst listtable listoverridetable themedata generator rsidtbl
@@ -62,7 +62,7 @@ const CHARSETS = pairsOf(`
 
 interface Group {
   isHidden: boolean
-  /** Where its text goes instead of the paragraph. */
+  /** Where its text goes, if not into the paragraph. */
   target: 'text' | 'marker' | 'title' | 'author' | 'note'
   encoding: string
   /** Fallback characters for one that `\u` has given. */
@@ -289,7 +289,7 @@ class RtfText {
   }
 }
 
-/** Bytes in a code page; Windows' one if the name is unknown. */
+/** Bytes in a code page; Windows' default if the name is unknown. */
 function decoded(bytes: Uint8Array, encoding: string): string {
   try {
     return new TextDecoder(encoding).decode(bytes)

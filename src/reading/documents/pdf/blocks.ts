@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly headings: Headings
   readonly vocabulary: Vocabulary
   readonly pageIndex: number
-  /** Most of the document is in type of one width, which then says nothing. */
+  /** Most of the document has type of one width, which then means nothing. */
   readonly isTypewritten: boolean
 }
 
@@ -62,7 +62,7 @@ function columnAround(lines: readonly Line[]): Column {
   }
 }
 
-/** The outermost edges at which several lines end: single ones may reach beyond them. */
+/** The outermost edges at which several lines end: single lines may reach beyond them. */
 function margins(lines: readonly Line[]): Pick<Column, 'x0' | 'x1'> {
   const left = lines.map(({ x0 }) => x0).sort((a, b) => a - b)
   const right = lines.map(({ x1 }) => x1).sort((a, b) => b - a)
@@ -223,7 +223,7 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   const isEnd = ENDS.test(before.text)
   const isShorter = isShort(before, line, column)
   if (indent > line.size * 0.8 && !isEntry && indentOf(before, column) < line.size * 0.8) {
-    // In a list of books it is the other lines that are indented.
+    // In a bibliography, the other lines are indented.
     return indent < line.size * 6 && (isEnd || isShorter)
   }
   const isBack = indent < -line.size * 0.8 && !isEntry
@@ -236,7 +236,7 @@ function indentOf(line: Line, { x0, x1, isRtl }: Column): number {
   return isRtl ? x1 - line.x1 : line.x0 - x0
 }
 
-/** The first word of the next line would have had room. */
+/** The first word of the next line would have fitted. */
 function isShort(line: Line, next: Line, { x0, x1, isRtl }: Column): boolean {
   const room = isRtl ? line.x0 - x0 : x1 - line.x1
   const [word = ''] = next.text.split(/\s/, 1)
@@ -271,7 +271,7 @@ function withoutLeaders(text: string): string {
   return text.replace(LEADERS, ' … ').replace(/ … $/gm, '')
 }
 
-/** What would be read as Markdown's own sign at the start of a paragraph. */
+/** Characters that Markdown would read as its own sign at the start of a paragraph. */
 function unmarked(text: string): string {
   return text.replace(/^#+(?=\s)/, '＃')
 }

@@ -1,7 +1,7 @@
 import type { Line } from './page/fragments.ts'
 import type { OutlineEntry } from './page/pdf-file.ts'
 
-/** Which lines are headings: those that the outline names, and those whose type is larger than the text's. */
+/** Finds headings: lines that the outline names, and lines in type larger than the text's. */
 export class Headings {
   readonly bodySize: number
   readonly #sizes: readonly number[]
@@ -28,7 +28,7 @@ export class Headings {
     this.#sizes = frequent.map(([size]) => size).sort((a, b) => b - a)
   }
 
-  /** Call it for all lines first: the sizes of the outline's headings give the depth of others. */
+  /** Call it for all lines first: the sizes of the outline's headings determine the depth of others. */
   learn(line: Line, pageIndex: number): void {
     const depth = this.#outlineDepth(line, pageIndex)
     const size = rounded(line.size)
@@ -36,7 +36,7 @@ export class Headings {
     if (line.size > this.bodySize * LARGER) this.#depthOfSize.set(size, depth)
   }
 
-  /** 1 to 6; null: no heading. */
+  /** 1 to 6; null: not a heading. */
   levelOf(line: Line, pageIndex: number): number | null {
     if (line.table !== null || line.text.length > HEADING_CHARS_MAX || !HAS_LETTERS.test(line.text))
       return null
@@ -89,7 +89,7 @@ function isListOfNames(text: string): boolean {
 const NAME =
   /^\p{Lu}[\p{L}\p{M}'’-]*\.?(?: (?:(?:de|la|van|von|der|den|di|da|del|bin|al) )*\p{Lu}[\p{L}\p{M}'’-]*\.?){1,3}[\p{No}\d*∗†‡§¶ ]*$/u
 
-/** One may have the number of the chapter before the words that both have. */
+/** One may have the chapter's number before the words that both have. */
 function isSameStyle(line: string, title: string): boolean {
   if (line === title) return true
   const [longer, shorter] = line.length > title.length ? [line, title] : [title, line]
@@ -117,7 +117,7 @@ const NUMBER_CHARS_MAX = 14
 const HAS_LETTERS = /\p{L}.*\p{L}|[\u3040-\u9fff\uac00-\ud7af]/u
 
 /**
- * Lines without those of a table of contents: titles with dots that lead to the number of a page. Late in a book only under
+ * Lines except those of a table of contents: titles with dots that lead to a page number. Late in a book only under
  * such a heading, because an index may have dots too, and repeats nothing.
  */
 export function withoutContents(lines: readonly Line[], isLate: boolean): Line[] {
@@ -130,7 +130,7 @@ export function withoutContents(lines: readonly Line[], isLate: boolean): Line[]
     if (dotted[index] !== true) continue
     gone.add(line)
     if (first < 0) first = index
-    // Chapters between dotted sections have no dots, but a page's number; long titles take two lines.
+    // Chapters between dotted sections have a page number without dots; long titles take two lines.
     const between = lines.slice(last + 1, index)
     if (last >= 0 && (between.length < UNDOTTED_MAX || between.every(isEntry))) {
       for (const line of between) gone.add(line)

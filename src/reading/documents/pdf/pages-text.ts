@@ -71,13 +71,13 @@ export function pagesText(
   return { content: writing.content, starts: writing.starts, title }
 }
 
-/** The heading in the largest type, if there is but one of them. */
+/** The heading in the largest type, if there is only one. */
 function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
   const [first] = blocks
-  // Papers start with it in the text's type.
+  // Papers start with it in the type of the text.
   if (found.length === 0 && first?.kind === 'heading') found.push(first)
   const [only] = found
   const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''
@@ -150,7 +150,7 @@ class Writing {
     return this.#last.kind === 'entry' && block.kind === 'entry' ? '\n' : '\n\n'
   }
 
-  /** A sentence that the end of the page has cut. */
+  /** A sentence cut by the end of the page. */
   #goesOn(block: Block): boolean {
     const last = this.#last
     if (last === null || block.kind !== 'text') return false

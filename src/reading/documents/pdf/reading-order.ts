@@ -1,12 +1,12 @@
 import { type Fragment, fragmentLines, type Line, RTL } from './page/fragments.ts'
 
-/** Lines read from top to bottom before continuing in another place of the page. */
+/** Lines read from top to bottom before continuing elsewhere on the page. */
 export interface Region {
   readonly lines: readonly Line[]
 }
 
 /**
- * The pieces of a page in the order in which they are read. Where a gap runs down the page, its sides are columns if they hold
+ * The pieces of a page in reading order. A gap down the page separates columns if its sides contain
  * lines of prose, or if the page draws one side after the other; otherwise they are the cells of a table's rows.
  */
 export function readingOrder(fragments: readonly Fragment[], depth = 0): Region[] {
@@ -45,7 +45,7 @@ interface Band {
   readonly isColumns: boolean
 }
 
-/** The gutter with most lines on both sides of it. */
+/** The gutter with the most lines on both sides. */
 function bestGutter(fragments: readonly Fragment[]): Gutter | null {
   if (fragments.length < LINES_MIN * 2) return null
   let best: Gutter | null = null
@@ -144,7 +144,7 @@ function isProse(side: readonly Fragment[]): boolean {
   return full.length >= side.length * 0.5 && chars >= PROSE_CHARS_MIN
 }
 
-/** An ideograph says as much as two letters. */
+/** An ideograph counts as two letters. */
 function weight(text: string): number {
   return text.length + (text.match(IDEOGRAPHS)?.length ?? 0)
 }

@@ -55,7 +55,7 @@ function edgeRows(fragments: readonly Fragment[]): Edges {
       row.push(piece)
     } else rows.push([piece])
   }
-  // A page with few lines has no body that they could surround.
+  // A page with few lines has no body for them to surround.
   const count = Math.min(ROWS_LOOKED_AT, Math.floor(rows.length / 2))
   return {
     upper: rows.slice(0, count).map(lineRow),
@@ -111,7 +111,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
     for (const row of [...outermost, ...sides]) {
       // A table has no text.
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
-      // A neighbour's height differs by a rounding.
+      // A neighbour's height differs by rounding.
       for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
         const key = lineKey({ ...row, baseline: row.baseline + shift })
         const isLarge = row.size > bodySize * 1.15
@@ -124,7 +124,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
   return new Set([...counts].filter(([key, count]) => count >= least(key)).map(([key]) => key))
 }
 
-/** How far the numbers on the pages are from their places in the file. */
+/** How far the numbers on the pages are from their positions in the file. */
 function pageOffsets(sides: readonly (readonly (readonly Row[])[])[]): Map<number, number> {
   const offsets = new Map<number, number>()
   for (const removed of sides) {
@@ -180,7 +180,7 @@ function numberedRows(
     // The page number on a chapter's first page has another position.
     if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
     const isNumbered = isCounted || ROMAN.test(row.text)
-    // The name of a chapter alone, on too few pages to be distinguished by repetition: as large as other headers, and apart
+    // The name of a chapter alone, on too few pages to be recognised by repetition: as large as other headers, and apart
     // from the text.
     const next = outermost[(removed[page]?.length ?? 0) + 1]
     const isApart =

@@ -43,7 +43,7 @@ export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> 
   }))
 }
 
-/** Parts behind a password look like empty parts. */
+/** Parts behind a password look empty. */
 async function refuseLocked(parts: ZipParts): Promise<void> {
   if (!parts.has(MANIFEST)) return
   let isLocked = false

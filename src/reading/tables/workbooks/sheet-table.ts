@@ -11,7 +11,7 @@ import { writtenTable } from '../written-table.ts'
 /** The content of a cell. Its text is in DuckDB's notation. */
 export type CellType = 'number' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text'
 
-/** A rectangle of cells that are shown as one. All from 0, the last ones belong to it. */
+/** A rectangle of merged cells, from 0, with inclusive ends. */
 export interface MergedCells {
   readonly firstRow: number
   readonly lastRow: number
@@ -20,11 +20,11 @@ export interface MergedCells {
 }
 
 const HEAD_ROWS = 100
-/** Cells with something in them: a hundred times what is usual, and some minutes. */
+/** Non-empty cells: a hundred times the usual number, and some minutes. */
 const CELLS_MAX = 200_000_000
 const HEADER_ROWS_MAX = 10
 
-/** Cells are in slots: a column gets one with its first value, so that columns without values cost nothing. */
+/** Cells are in slots: a column gets one with its first value, so columns without values cost nothing. */
 interface HeadRow {
   readonly row: number
   readonly cells: readonly (string | undefined)[]
@@ -32,13 +32,13 @@ interface HeadRow {
 }
 
 /**
- * Takes the cells of a sheet as they come, and makes a table of them in the end: rows go to a file of CSV, only the first ones
+ * Collects the cells of a sheet and makes a table of them at the end: rows go to a CSV file, only the first ones
  * stay in memory, because merged cells are known last.
  */
 export class SheetTable {
   readonly name: string
   errorCount = 0
-  /** Formulas whose program did not store what they come to. */
+  /** Formulas without a stored result. */
   unsolvedCount = 0
   readonly #path: string
   readonly #headPath: string
@@ -120,7 +120,7 @@ export class SheetTable {
       if (type === 'text') this.#writer.writeQuoted(ENCODER.encode(text), DOUBLE_QUOTE)
       else this.#writer.write(ENCODER.encode(text))
     }
-    // Rows are as wide as they are: what is missing is NULL.
+    // Rows keep their widths: missing values are NULL.
     this.#writer.writeByte(LINE_FEED)
     this.#writtenCount += 1
     this.#rowBytesMax = Math.max(this.#rowBytesMax, this.#writer.sizeBytes - start)

@@ -11,7 +11,7 @@ import { ZipParts } from './zip-parts.ts'
 
 const SHEETS_MAX = 255
 
-/** Each sheet of a workbook that has something in it becomes a table. @throws AppError `file_unreadable` */
+/** Each non-empty sheet of a workbook becomes a table. @throws AppError `file_unreadable` */
 export async function readWorkbook(
   connection: DuckDBConnection,
   given: {

@@ -91,7 +91,7 @@ async function relationsOf(parts: ZipParts, path: string): Promise<ReadonlyMap<s
   return relations
 }
 
-/** What each style makes of a number. */
+/** How each style shows a number. */
 async function formatsOf(parts: ZipParts, path: string): Promise<readonly NumberFormat[]> {
   const codes = new Map<number, string>()
   const formats: NumberFormat[] = []
@@ -113,7 +113,7 @@ async function formatsOf(parts: ZipParts, path: string): Promise<readonly Number
   return formats
 }
 
-/** Texts that cells point to. Runs of one text are joined, readings of Japanese left out. */
+/** Texts that cells refer to. Runs of one text are joined, Japanese readings left out. */
 async function stringsOf(parts: ZipParts, path: string): Promise<readonly string[]> {
   const strings: string[] = []
   let text = ''
@@ -142,7 +142,7 @@ async function stringsOf(parts: ZipParts, path: string): Promise<readonly string
   return strings
 }
 
-/** Excel writes letters that XML cannot hold as `_x000D_`. */
+/** Excel writes characters that XML cannot contain as `_x000D_`. */
 function unescaped(text: string): string {
   if (!text.includes('_x')) return text
   return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) =>

@@ -12,7 +12,7 @@ import {
   zipFileEntries,
 } from '../../zip-file.ts'
 
-/** The parts of an Office package, which are read as streams: a sheet may be larger than the memory. */
+/** The parts of an Office package, read as streams: a sheet may be larger than the memory. */
 export class ZipParts {
   readonly #path: string
   readonly #parts: ReadonlyMap<string, Entry>
@@ -43,7 +43,7 @@ export class ZipParts {
   }
 
   /**
-   * Goes through a part of XML, without ever holding all of it.
+   * Reads a part of XML without ever holding all of it.
    * @throws AppError `file_unreadable` if it is missing, damaged or too large
    */
   async parse(
@@ -63,7 +63,7 @@ export class ZipParts {
         onopentag: (tag, attributes) => {
           depth.now += 1
           if (depth.now > READING_LIMITS.xmlDepthMax) throw damaged('its XML is nested too deep')
-          // What programs add there has the names of other things: `x15:workbookPr`.
+          // Programs' extensions there reuse other names: `x15:workbookPr`.
           if (localName(tag) === 'extLst') depth.extensions += 1
           if (depth.extensions === 0) handler.open(localName(tag), attributes)
         },
@@ -94,7 +94,7 @@ export class ZipParts {
     const sizeMax = Math.min(unpackedBytesMax, freely)
     if (part.uncompressedSize > sizeMax) throw swells(name, part.compressedSize, sizeMax)
     try {
-      // No piece is beyond the size that was looked at: that would end the stream.
+      // No piece is larger than the checked size: that would end the stream.
       yield* piecesAgain(this.#path, part)
     } catch (error) {
       if (error instanceof AppError) throw error

@@ -1,5 +1,5 @@
 /**
- * Points in two dimensions, those beside each other whose vectors are near: a graph of nearest neighbours with weights as
+ * Points in two dimensions, placed so that similar vectors are close: a graph of nearest neighbours with weights as
  * in UMAP (McInnes, Healy and Melville 2018), laid out by pulling neighbours together and pushing random others away
  * (negative sampling as in LargeVis: Tang, Liu, Zhang and Mei 2016), with the similarity 1 / (1 + d²) of t-SNE, which
  * needs no power function. It begins with the first two principal components, which keeps what is far apart far apart.
@@ -14,7 +14,7 @@ const PUSHED_AWAY = 5
 const STEP_MAX = 4
 /** Half the width of the picture at first, in units of the layout. */
 const START_SIZE = 10
-/** Squared: points in the same place are not pushed apart without end. */
+/** Squared: points at the same position are not pushed apart endlessly. */
 const NOT_NOTHING = 1e-3
 /** Rounds over all edges. With more points, fewer do. */
 const EPOCHS_FEW = 400
@@ -83,7 +83,7 @@ interface Edges {
   readonly due: Float32Array
 }
 
-/** One weaker than this share of the strongest would never have its turn. */
+/** An edge weaker than this share of the strongest would never have its turn. */
 const WEIGHT_SHARE_MIN = 1 / EPOCHS_FEW
 
 function weightedEdges(graph: NearestGraph): Edges {
@@ -98,7 +98,7 @@ function weightedEdges(graph: NearestGraph): Edges {
     if (tail < 0) continue
     const there = weights[at] ?? 0
     const back = neighbourIndex(neighbours, tail, head, count)
-    // The other end has made this edge already.
+    // The other end has added this edge already.
     if (back >= 0 && tail < head) continue
     const fromThere = back < 0 ? 0 : (weights[back] ?? 0)
     heads.push(head)

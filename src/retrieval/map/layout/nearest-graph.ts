@@ -12,15 +12,15 @@ export interface NearestGraph {
   readonly distances: Float32Array
 }
 
-/** Points that are all compared: up to two million pairs are quicker than trees. */
+/** Up to this many points, all pairs are compared: two million pairs are quicker than trees. */
 const COMPARED_ALL_MAX = 2_000
-/** More of each find more of the true neighbours, and take longer. */
+/** More find more of the true neighbours, and take longer. */
 const TREES = 6
 const LEAF_POINTS_MAX = 50
 const ROUNDS_MAX = 6
 /** The numbers of new and other neighbours that a point combines in a round. */
 const CANDIDATES = 12
-/** Fewer changes than this share of all neighbours end it. */
+/** Rounds end with fewer changes than this share of all neighbours. */
 const CHANGED_SHARE_MIN = 0.01
 
 export function nearestGraph(
@@ -54,7 +54,7 @@ class NeighbourLists {
   readonly count: number
   readonly neighbours: Int32Array
   readonly #distances: Float32Array
-  /** 1: not brought together with the others of its list yet. */
+  /** 1: not yet compared with the others of its list. */
   readonly isNew: Uint8Array
   readonly values: Float32Array
   readonly dimensions: number
@@ -175,7 +175,7 @@ function cutByPlane(lists: NeighbourLists, points: Int32Array, random: SeededRan
   return first
 }
 
-/** One round: those who have a point in common are compared. @returns how many places of lists changed */
+/** One round: compares points with a common neighbour. @returns how many list entries changed */
 function descend(lists: NeighbourLists, random: SeededRandom): number {
   const { pointCount, count, neighbours, isNew } = lists
   const fresh = new CandidateLists(pointCount)
@@ -209,7 +209,7 @@ function descend(lists: NeighbourLists, random: SeededRandom): number {
   return changed
 }
 
-/** Some of those that were offered to each point, each as likely as the others (reservoir sampling). */
+/** A random sample of the candidates of each point, all equally likely (reservoir sampling). */
 class CandidateLists {
   readonly #points: Int32Array
   readonly #offered: Int32Array

@@ -17,7 +17,7 @@ export interface Components {
 }
 
 const ROUNDS = 5
-/** Shorter ones are what rounding left of nothing. */
+/** Shorter ones are only rounding errors. */
 const LENGTH_MIN = 1e-6
 
 export function principalComponents(

@@ -1,4 +1,4 @@
-/** The runs of an agent, or of all: those under way, which can be cancelled, and those that are over. */
+/** The runs of one agent or of all: running ones, which can be cancelled, and finished ones. */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -86,7 +86,7 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
   )
 }
 
-/** Another choice is another address. */
+/** Each choice has its own address. */
 function AgentSelect(props: {
   readonly project: string | undefined
   readonly name: string | undefined
@@ -213,9 +213,9 @@ const POLL_MS = 2000
 
 export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
-  /** Called when one of them is over. */
+  /** Called when one of them has ended. */
   readonly onEnd: () => void
-  /** Shown when none is being answered. */
+  /** Shown when none is running. */
   readonly children?: ComponentChildren
 }) {
   const { isShown, onEnd, children } = props
@@ -231,8 +231,8 @@ export function LiveRuns(props: {
   }, [runs.data])
   if (mine.length === 0) return <>{children}</>
   return (
-    <section class="panel stack" aria-label="Under way">
-      <h2>Under way</h2>
+    <section class="panel stack" aria-label="Running">
+      <h2>Running</h2>
       {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
         <div key={id} class="row">
           <span class="grow one-line" dir="auto">

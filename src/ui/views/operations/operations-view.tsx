@@ -73,7 +73,7 @@ export function OperationsView() {
   )
 }
 
-/** The backups there are, and one more at once. */
+/** The backups, and a button for another one. */
 function BackupsPane() {
   const backups = useRequest<readonly Backup[]>('/api/backups')
   const { act, failure, isBusy } = useAction()
@@ -122,16 +122,15 @@ const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
 
 const ASK_AGAIN_MS = 1000
 
-/** Requests under way with their statements: each can be ended. */
+/** Running requests with their statements; each can be cancelled. */
 function RunningPane() {
   const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
   usePolling(running.reload, ASK_AGAIN_MS)
   return (
     <div class="stack">
       <p class="quiet">
-        Statements, searches, questions and uploads under way
-        {mayRunServer() ? '' : ', those of your own'}. Work without a request is a{' '}
-        <a href="/operations/jobs">job</a>.
+        {mayRunServer() ? 'All' : 'Your'} running statements, searches, questions and uploads. Work
+        without a request is a <a href="/operations/jobs">job</a>.
       </p>
       <RecordList of={running} what="what runs" empty={<NothingRuns />}>
         {(items) => (
@@ -197,7 +196,7 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
   )
 }
 
-/** The settings as they are: they are environment variables, so that nothing is changed here. */
+/** The current settings. They are environment variables, so the page cannot change them. */
 function SettingsPane() {
   const { query, route } = useLocation()
   const wanted = query.q ?? ''

@@ -83,7 +83,8 @@ async function savedJudgments(
 }
 
 /**
- * Replaces judgments of the same question and document; a grade of NULL deletes them.
+ * Replaces judgments of the same question and document; a grade of NULL deletes them. A crash between the statements
+ * loses none: each changes what is there, or adds.
  * @param select of question, document and grade
  * @throws ApiError
  */
@@ -97,11 +98,16 @@ async function storeJudgments(
   const columns = 'question VARCHAR, document VARCHAR, grade DOUBLE'
   await runSql({ sql: `CREATE TABLE IF NOT EXISTS ${table} (${columns})`, project })
   const isSame = 'added.question = old.question AND added.document = old.document'
-  const replaced = `DELETE FROM ${table} AS old
-    WHERE EXISTS (SELECT 1 FROM (${select}) AS added WHERE ${isSame})`
-  await runSql({ sql: replaced, project, params })
-  const insert = `INSERT INTO ${table} SELECT * FROM (${select}) AS added WHERE grade IS NOT NULL`
-  await runSql({ sql: insert, project, params })
+  for (const sql of [
+    `UPDATE ${table} AS old SET grade = added.grade FROM (${select}) AS added
+      WHERE ${isSame} AND added.grade IS NOT NULL`,
+    `INSERT INTO ${table} SELECT * FROM (${select}) AS added WHERE grade IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM ${table} AS old WHERE ${isSame})`,
+    `DELETE FROM ${table} AS old
+      WHERE EXISTS (SELECT 1 FROM (${select}) AS added WHERE ${isSame} AND grade IS NULL)`,
+  ]) {
+    await runSql({ sql, project, params })
+  }
 }
 
 /** A table with questions and the ids of their right documents. */

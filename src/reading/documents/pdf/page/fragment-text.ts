@@ -3,13 +3,13 @@ import { twinSigns } from '../../../twin-signs.ts'
 interface Line {
   readonly baseline: number
   readonly size: number
-  /** Whether the page draws its spaces; otherwise only gaps say where a word ends. */
+  /** Whether the page draws its spaces; otherwise only gaps separate words. */
   readonly spaced: boolean
-  /** Whether the line is so long that a raised number at its start is a note's. */
+  /** Whether the line is long enough that a raised number at its start belongs to a note. */
   readonly isLong: boolean
 }
 
-/** The text of characters on one line, in the order in which one reads it. */
+/** The text of a line's characters in reading order. */
 export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
   const isRtl = glyphs.some((glyph) => RTL.test(glyph.text))
   const visual = [...glyphs].sort(isRtl ? byMiddle : byStart)
@@ -70,7 +70,7 @@ export function isJoinedSpace(text: string): boolean {
   return text === ' ' || text === '\u00a0' || text === '\u3000'
 }
 
-/** In heights of the type. Letter-spaced type has gaps everywhere: only what is wider than those parts words. */
+/** In heights of the type. Letter-spaced type has gaps everywhere: only wider gaps separate its words. */
 function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
   const usual = spaced ? 0.25 : 0.15
   const gaps: number[] = []
@@ -89,12 +89,12 @@ function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
 
 function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): boolean {
   const gap = glyph.x0 - end
-  // Half a gap will do where two agree, and the characters follow each other as drawn.
+  // Half a gap is enough if two agree, and the characters follow each other as drawn.
   const isHinted = glyph.isAfterGap && glyph.order - before.order === 2
   if (isHinted && gap > gapMin * 0.45 && !WIDE.test(before.text) && !WIDE.test(glyph.text))
     return true
   const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
-  // Between an ideograph and a Latin letter is a gap of a quarter of the height; between two ideographs there is none.
+  // The gap between an ideograph and a Latin letter is a quarter of the height; between two ideographs there is none.
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
 }
 
@@ -104,7 +104,7 @@ function standsOver(accent: Glyph, letter: Glyph): boolean {
   return LETTER.test(letter.text) && shared > (letter.x1 - letter.x0) * 0.6
 }
 
-/** Raised digits are written as such: 10³ is not 103, and a note's number is not part of the word. */
+/** Raised digits stay raised: 10³ is not 103, and a note's number is not part of the word. */
 function writtenText(glyph: Glyph, before: Glyph | null, line: Line): string {
   const digit = SUPERSCRIPTS.get(glyph.text)
   if (digit === undefined || (before === null && !line.isLong)) return glyph.text
@@ -112,7 +112,7 @@ function writtenText(glyph: Glyph, before: Glyph | null, line: Line): string {
   return isRaised ? digit : glyph.text
 }
 
-/** From left to right as seen → as read: what runs from right to left is turned round, words and numbers in it are not. */
+/** From left to right as seen → as read: reverses right-to-left text, but not the words and numbers in it. */
 function logical(pieces: readonly string[]): string[] {
   const all = pieces.join('')
   const rtlCount = all.match(RTL_ALL)?.length ?? 0
@@ -219,12 +219,12 @@ function cyrillic(text: string): string {
     if (!CYRILLIC.test(word) || !LATIN.test(word)) return word
     const own = word.replace(BESIDE_CYRILLIC, inCyrillic)
     const others = own.match(LATIN_ALL) ?? []
-    // A word of both: a unit after a number, a program's name with an ending.
+    // A mixed word: a unit after a number, a program's name with an ending.
     const isMeant = others.some((letter) => LOOKALIKES.get(letter) === undefined)
     if (isMeant || others.length > word.length / 2 || GLYPH_NAME.test(own)) return own
     return own.replace(LATIN_ALL, inCyrillic)
   })
-  // The word for "and"; in Russian text the letter is one of a formula.
+  // The word for "and"; in Russian text, the letter belongs to a formula.
   return UKRAINIAN.test(repaired) ? repaired.replace(ALONE, inCyrillic) : repaired
 }
 
@@ -243,8 +243,8 @@ const ALONE = /(?<=^|\s)[iI](?=\s[\u0400-\u04ff])|(?<=[\u0400-\u04ff,;:»]\s)[iI
 const LOOKALIKES = twinSigns('ABCEHIJKMOPSTXaceijopsxy', 'АВСЕНІЈКМОРЅТХасеіјорѕху')
 
 /**
- * In which direction a line's letters run, as the library goes through them. What runs from right to left it gives in the order
- * of reading, its brackets turned round; ours are turned round where the whole line is. So the codes here are those of the
+ * The direction of a line's letters, as the library goes through them. It returns right-to-left text in reading order,
+ * with mirrored brackets; ours are mirrored if the whole line is. So the codes here are those of the
  * shapes that the page draws.
  */
 export class LineDirection {
@@ -256,14 +256,14 @@ export class LineDirection {
     this.#codeOf = codeOf
   }
 
-  /** A character that the library has made up: a space, or the end of the line. */
+  /** A character that the library invented: a space, or the end of the line. */
   pass(index: number): void {
     if (isLineEnd(this.#codeOf(index))) this.#isFromRight = null
   }
 
   codeAt(index: number): number {
     const code = this.#codeOf(index)
-    // Letters of Latin text come first: this runs for every character.
+    // Latin letters come first: this runs for every character.
     if (code >= 0x41 && code < 0x590) {
       if (BRACKETS.has(code)) return this.#drawn(code, index)
       if (code !== 0x5c && code !== 0x5e && code !== 0x5f && code !== 0x7c)

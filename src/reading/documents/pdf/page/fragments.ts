@@ -8,23 +8,23 @@ export interface Fragment {
   readonly top: number
   readonly bottom: number
   readonly baseline: number
-  /** The size of most of its characters. */
+  /** The most common size of its characters. */
   readonly size: number
   readonly font: Font
-  /** Nearly all of its characters are in type of one width. */
+  /** Nearly all of its characters have type of one width. */
   readonly isMonospace: boolean
   /** The index of its first character in drawing order. */
   readonly order: number
 }
 
-/** Characters of one direction → pieces of lines, in no order. */
+/** Characters of one direction → pieces of lines, in no particular order. */
 export function fragmentsOf(glyphs: readonly Glyph[]): Fragment[] {
   const drawn = withoutDoubles(glyphs)
   const spaced = fontsWithSpaces(drawn)
   return merged(runsOf(drawn)).map((run) => fragmentOf(run, spaced))
 }
 
-/** Some programs draw spaces, others only leave gaps; on one page both may be at work. */
+/** Some programs draw spaces, others only leave gaps; one page may have both. */
 function fontsWithSpaces(glyphs: readonly Glyph[]): Set<Font> {
   const counts = new Map<Font, { all: number; spaces: number }>()
   for (const { font, text } of glyphs) {
@@ -40,7 +40,7 @@ function fontsWithSpaces(glyphs: readonly Glyph[]): Set<Font> {
   )
 }
 
-/** Characters that follow each other on a line, as they are drawn. */
+/** Consecutive characters of a line, as drawn. */
 interface Run {
   glyphs: Glyph[]
   x0: number
@@ -65,7 +65,7 @@ function runsOf(glyphs: readonly Glyph[]): Run[] {
       runs.push(run)
     }
   }
-  // Spaces at an end say nothing, and make a column as wide as the page.
+  // Spaces at an end mean nothing, and make a column as wide as the page.
   return runs.map(trimmed).filter(({ glyphs: found }) => found.length > 0)
 }
 
@@ -73,7 +73,7 @@ function add(run: Run, glyph: Glyph): void {
   run.glyphs.push(glyph)
   run.x0 = Math.min(run.x0, glyph.x0)
   run.x1 = Math.max(run.x1, glyph.x1)
-  // A line's own type is the larger one; what is raised or lowered is smaller.
+  // A line's own type is the larger one; raised and lowered characters are smaller.
   if (glyph.size > run.size * 1.05) {
     run.size = glyph.size
     run.baseline = glyph.baseline
@@ -121,7 +121,7 @@ function runOf(glyphs: Glyph[]): Run {
 function merged(runs: readonly Run[]): Run[] {
   const sorted = [...runs].sort((a, b) => a.baseline - b.baseline || a.x0 - b.x0)
   const done: Run[] = []
-  /** Runs that a later one may still belong to. */
+  /** Runs that a later one may still join. */
   let open: Run[] = []
   for (const run of sorted) {
     open = open.filter(({ baseline, size }) => run.baseline - baseline <= size)
@@ -136,7 +136,7 @@ function merged(runs: readonly Run[]): Run[] {
   return joinedAgain(done)
 }
 
-/** A run that closes the gap between two others makes one of all three. */
+/** A run that closes the gap between two others joins all three. */
 function joinedAgain(runs: readonly Run[]): Run[] {
   const sorted = [...runs].sort((a, b) => a.x0 - b.x0)
   const gone = new Set<Run>()
@@ -249,12 +249,12 @@ const LIGATURE_LETTERS_MAX = 4
 const NOTE_CHARS_MIN = 20
 /** The share in a font's characters. */
 const SPACES_SHARE_MIN = 0.03
-/** In heights of the type: wider gaps part columns and cells. */
+/** In heights of the type: wider gaps separate columns and cells. */
 const GAP_MAX = 0.95
 
 /** A line of a column, or a table that replaces it. */
 export interface Line extends Fragment {
-  /** The pieces that wide gaps part, as read. */
+  /** The pieces between wide gaps, in reading order. */
   readonly cells: readonly Fragment[]
   /** Rows of cells; null: a line of text. */
   readonly table: readonly (readonly string[])[] | null

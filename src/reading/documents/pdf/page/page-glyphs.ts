@@ -9,11 +9,11 @@ export interface PageDrawing extends Drawn {
   readonly height: number
   /** Characters by the direction in which they run, the most frequent first. */
   readonly directions: readonly (readonly Glyph[])[]
-  /** Characters whose font does not say which they are. */
+  /** Characters whose font does not identify them. */
   readonly unknownCount: number
 }
 
-/** @throws Error where the page cannot be read */
+/** @throws Error if the page cannot be read */
 export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
   const { calls } = file.pdfium
   const page = calls.FPDF_LoadPage(file.document, pageIndex)
@@ -103,7 +103,7 @@ class GlyphReading {
     return String.fromCodePoint(code)
   }
 
-  /** The number of a shape, given as a character. Asked only where such numbers are not those of usual letters: calls cost. */
+  /** The number of a shape, given as a character. Asked only if such numbers are unlike usual letters: calls cost. */
   #isGuessed(code: number, index: number): boolean {
     const { characters } = this.#pdfium
     return code >= 0x250 && characters.FPDFText_HasUnicodeMapError(this.#text, index) === 1
@@ -147,7 +147,7 @@ class GlyphReading {
     return [at(0), at(1), at(2), at(3)]
   }
 
-  /** left, right, bottom, top: the order of this call alone. */
+  /** left, right, bottom, top: the order of this call only. */
   #tightBox(index: number): [number, number, number, number] {
     const { calls, scratch } = this.#pdfium
     calls.FPDFText_GetCharBox(this.#text, index, scratch, scratch + 8, scratch + 16, scratch + 24)
@@ -212,7 +212,7 @@ class GlyphReading {
   }
 }
 
-/** A page has no more: what follows is not read. */
+/** No page has more: the rest is not read. */
 const GLYPHS_MAX = 300_000
 const FIXED_PITCH = 1
 const FORCE_BOLD = 1 << 18

@@ -65,7 +65,7 @@ class ObjectReading {
     const lines = this.#straightLines(path, count, matrix)
     if (lines === null) return
     const box = boxOf(lines)
-    // A thin box is one line, however it is drawn.
+    // A thin box is a line, drawn in any way.
     if (box.y1 - box.y0 <= RULE_THICKNESS_MAX || box.x1 - box.x0 <= RULE_THICKNESS_MAX) {
       if (lengthOf(box) >= RULE_LENGTH_MIN) this.rules.push(middle(box))
       return
@@ -148,7 +148,7 @@ function isRule(rule: Rule): boolean {
   return isStraight && lengthOf(rule) >= RULE_LENGTH_MIN
 }
 
-/** Lines, boxes and pictures that are looked at on one page. */
+/** Lines, boxes and pictures examined per page. */
 const OBJECTS_MAX = 20_000
 const SEGMENTS_MAX = 400
 const FORM_DEPTH_MAX = 4
@@ -163,7 +163,7 @@ const FORM = 5
 const LINE_TO = 0
 const BEZIER = 1
 
-/** From the page's own space to how it is shown: turned, from its upper left corner, downwards. */
+/** From the page's coordinates to those shown: rotated, from the upper left corner downwards. */
 export interface PageFrame {
   readonly width: number
   readonly height: number

@@ -26,7 +26,7 @@ export class PdfFile {
   /** @throws AppError `file_unreadable` */
   static open(pdfium: Pdfium, bytes: Uint8Array): PdfFile {
     const address = pdfium.place(bytes)
-    // The empty password opens what is only protected against changes.
+    // The empty password opens files that are only protected against changes.
     const document = pdfium.calls.FPDF_LoadMemDocument(address, bytes.byteLength, '')
     if (document !== 0) return new PdfFile(pdfium, address, document)
     const reason = OPEN_ERRORS[pdfium.calls.FPDF_GetLastError()] ?? 'for an unknown reason'
@@ -58,7 +58,7 @@ export class PdfFile {
       .trim()
   }
 
-  /** The headings of the outline in their order, as far as they lead to a page. */
+  /** The outline's headings in order, if they lead to a page. */
   outline(): readonly OutlineEntry[] {
     const entries: OutlineEntry[] = []
     const seen = new Set<number>()
@@ -189,23 +189,23 @@ const OPEN_ERRORS: Readonly<Record<number, string>> = {
  */
 export class Pdfium {
   readonly #library: WrappedPdfiumModule
-  /** Where the library writes what a call returns by address. */
+  /** Where the library writes results that a call returns by address. */
   readonly #scratch: number
   readonly #characters: CharacterCalls
 
   private constructor(library: WrappedPdfiumModule) {
     this.#library = library
     this.#scratch = library.pdfium.wasmExports.malloc(SCRATCH_BYTES)
-    // The package types two of the exports; all of PDFium's are there, under their own names.
+    // The package types two of the exports; it has all of PDFium's under their own names.
     this.#characters = library.pdfium.wasmExports as unknown as CharacterCalls
   }
 
   static async load(): Promise<Pdfium> {
     const wasm = await readFile(fileURLToPath(import.meta.resolve('@embedpdf/pdfium/pdfium.wasm')))
-    // A view of exactly these bytes: small files come in a buffer that others share.
+    // A view of exactly these bytes: small files are parts of a shared buffer.
     const library = await init({
       wasmBinary: new Uint8Array(wasm).buffer,
-      // Its messages come as exceptions; standard output is for other purposes.
+      // Its messages arrive as exceptions; standard output has other purposes.
       print: () => {},
       printErr: () => {},
     })
@@ -217,7 +217,7 @@ export class Pdfium {
     return this.#library
   }
 
-  /** The same calls without the wrapper, which takes longer than most of them: for those that each character needs. */
+  /** The same calls without the wrapper, which is slower than most of them: for calls per character. */
   get characters(): CharacterCalls {
     return this.#characters
   }
@@ -299,7 +299,7 @@ interface CharacterCalls {
   FPDFText_GetCharOrigin(text: number, index: number, x: number, y: number): number
 }
 
-/** The library of this process: compiled with the first document, and again after one that has left it large or broken. */
+/** The library of this process: compiled with the first document, and again after one that left it large or broken. */
 export class PdfiumKeeper {
   #kept: Pdfium | null = null
 
@@ -309,7 +309,7 @@ export class PdfiumKeeper {
     return pdfium
   }
 
-  /** Only one that is whole: not after an exception of WebAssembly. */
+  /** Only an intact one: not after an exception of WebAssembly. */
   giveBack(pdfium: Pdfium): void {
     if (pdfium.heapBytes <= KEPT_BYTES_MAX) this.#kept = pdfium
   }

@@ -28,7 +28,7 @@ function hasCells(line: Line | undefined): boolean {
   return line !== undefined && line.table === null && line.cells.length >= 2 && !line.isMonospace
 }
 
-/** The index after the last line that leaves the gaps between the columns free. */
+/** The index after the last line that keeps the gaps between the columns free. */
 function tableEnd(lines: readonly Line[], start: number): number {
   let gaps = ANYWHERE
   let end = start
@@ -44,7 +44,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
     const next = freeGaps(gaps, line.cells)
     const inner = next.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)).length
     if (at > start && inner < Math.max(1, Math.ceil(columns * 0.6))) break
-    // A single cell may be the next line of a cell, or what follows the table.
+    // A single cell may be the next line of a cell, or the line after the table.
     if (line.cells.length >= 2) {
       columns = Math.max(columns, inner)
       end = at + 1
@@ -136,7 +136,7 @@ function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Ga
   return free
 }
 
-/** The middle of each gap that all lines leave free. */
+/** The middle of each gap that all lines keep free. */
 export function bordersBetween(lines: readonly Line[]): number[] {
   let gaps = ANYWHERE
   for (const { cells } of lines) gaps = freeGaps(gaps, cells)
@@ -146,7 +146,7 @@ export function bordersBetween(lines: readonly Line[]): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Rows of cells replace the lines they were. */
+/** Rows of cells replace their lines. */
 export function tableLine(
   table: readonly (readonly string[])[],
   box: Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'>,
@@ -186,7 +186,7 @@ export function withoutSpareColumns(rows: Rows): Rows {
   return rows.map((_, row) => columns.map((column) => column[row] ?? ''))
 }
 
-/** The one has nothing but its first cell, which the other has not. */
+/** One row has only its first cell, which the other lacks. */
 function isHeadOf([head, ...empty]: readonly string[], [missing, ...cells]: readonly string[]) {
   return (
     head !== '' &&

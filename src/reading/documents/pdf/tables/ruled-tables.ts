@@ -34,7 +34,7 @@ function gridsOf(rules: readonly Rule[]): Grid[] {
     const horizontal = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 > y1 - y0)
     const vertical = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 <= y1 - y0)
     if (horizontal.length === 0 || vertical.length === 0) return []
-    // The sides of many tables are open: there the lines of the rows end.
+    // The sides of many tables are open: the ends of the lines then end the rows.
     const xs = distinct([...vertical.map(({ x0 }) => x0), ...ends(horizontal, 'x0', 'x1')])
     const ys = distinct([...horizontal.map(({ y0 }) => y0), ...ends(vertical, 'y0', 'y1')])
     const isGrid =
@@ -94,7 +94,7 @@ function isInCell({ x0, x1, baseline, size }: Glyph, { xs, ys }: Grid): boolean 
   return x > first(xs) && x < last(xs) && y > first(ys) && y < last(ys)
 }
 
-/** null: boxes round texts or the parts of a drawing, no table. */
+/** null: boxes around texts or the parts of a drawing, not a table. */
 function ruledTable(glyphs: readonly Glyph[], grid: Grid): Line | null {
   const cells = cellsOf(glyphs, grid)
   const borders = Array.from({ length: grid.xs.length - 1 }, (_, column) =>
@@ -152,7 +152,7 @@ function parted(lines: readonly Line[], borders: readonly number[]): CellLine[][
   return columns
 }
 
-/** For each cell the first one of those that no line parts from it. */
+/** For each cell, the first one not separated from it by a line. */
 function joinedCells({ xs, ys, horizontal, vertical }: Grid): number[] {
   const columns = xs.length - 1
   const heads: number[] = []
@@ -179,7 +179,7 @@ function covers(position: number, wanted: number, [a, b]: Span, [from, to]: Span
   return Math.min(b, to) - Math.max(a, from) > (to - from) * 0.5
 }
 
-/** Where drawn lines part the columns only, each line of short texts is a row. */
+/** If drawn lines separate only the columns, each line of short texts is a row. */
 function splitRows(row: readonly (readonly CellLine[])[]): string[][] {
   const whole = [row.map((lines) => lines.map(({ text }) => text).join(' '))]
   const baselines = distinct(row.flat().map(({ baseline }) => baseline))
@@ -221,7 +221,7 @@ function last(values: readonly number[]): number {
   return values[values.length - 1] ?? 0
 }
 
-/** In points: what is closer touches, or is the same line. */
+/** In points: closer lines touch, or are the same. */
 const NEAR = 3
 const SPLIT_LINES_MIN = 3
 const SPLIT_CHARS_USUAL = 16

@@ -1,7 +1,7 @@
 /** Tables of data sources that an agent's `data` names. */
 import { describe, expect, test } from 'bun:test'
 import { agentData } from '../../src/agents/data/agent-data.ts'
-import { tablesElsewhere } from '../../src/agents/data/tables-elsewhere.ts'
+import { remoteTableNames } from '../../src/agents/data/remote-table-names.ts'
 import type { DataSource } from '../../src/core/domain/flow/source-parameters.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { type FakeSource, fakeSources, fakeTable } from '../support/fake-sources.ts'
@@ -28,8 +28,8 @@ async function resolved(
   const dataSources = Object.keys(found).map(sourceNamed)
   const snapshot = snapshotOf({ dataSources, files: [fileNamed('orders')] })
   const agent = agentNamed('helper', { data: { knowledgeBases: [], tables } })
-  const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
-  const { tables: names, warnings } = agentData(agent, snapshot, elsewhere)
+  const remote = await remoteTableNames(agent, snapshot, sources, signal)
+  const { tables: names, warnings } = agentData(agent, snapshot, remote)
   return { names, warnings, asked: sources.asked }
 }
 
@@ -65,7 +65,7 @@ describe('tables of data sources', () => {
     })
     const snapshot = snapshotOf({ dataSources: [sourceNamed('shop', 1)] })
     const signal = new AbortController().signal
-    const found = await tablesElsewhere(agent, snapshot, { ...sources, columns }, signal)
+    const found = await remoteTableNames(agent, snapshot, { ...sources, columns }, signal)
     expect(agentData(agent, snapshot, found)).toMatchObject({
       tables: ['shop.public.orders', 'shop.public.Order Lines'],
       warnings: [

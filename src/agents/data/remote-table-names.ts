@@ -9,14 +9,13 @@ import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { matchesGlob } from './glob.ts'
 
-/** The tables that match some patterns. */
-export interface TablesElsewhere {
+export interface RemoteTableNames {
   /** By pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
   readonly byPattern: ReadonlyMap<string, readonly string[]>
   readonly warnings: readonly string[]
 }
 
-export const NOTHING_ELSEWHERE: TablesElsewhere = { byPattern: new Map(), warnings: [] }
+export const NO_REMOTE_TABLES: RemoteTableNames = { byPattern: new Map(), warnings: [] }
 
 export type ListingSources = Pick<DataSources, 'tables' | 'columns'>
 
@@ -25,18 +24,18 @@ export type ListingSources = Pick<DataSources, 'tables' | 'columns'>
  * so that the model sees the failure when it reads.
  * @throws the signal's reason
  */
-export async function tablesElsewhere(
+export async function remoteTableNames(
   agent: Pick<Agent, 'data'>,
   { dataSources }: Pick<CatalogSnapshot, 'dataSources'>,
   sources: ListingSources,
   signal: AbortSignal,
-): Promise<TablesElsewhere> {
+): Promise<RemoteTableNames> {
   const patterns = (agent.data?.tables ?? []).map(patternOf).filter(({ rest }) => rest !== '')
   const asked = dataSources.flatMap((source) => {
     const own = patterns.filter((pattern) => matchesGlob(pattern.source, source.name))
     return own.length === 0 ? [] : [{ source, own }]
   })
-  if (asked.length === 0) return NOTHING_ELSEWHERE
+  if (asked.length === 0) return NO_REMOTE_TABLES
   const found = await Promise.all(
     asked.map(async ({ source, own }) => {
       try {

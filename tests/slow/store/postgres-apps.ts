@@ -1,0 +1,51 @@
+/** Eiders over one real PostgreSQL with pgvector, for the tests of one file. */
+import { testPgvector } from '../../support/pgvector-server.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
+
+/** The knowledge base of these tests. */
+export const KB = '/api/projects/mindsdb/knowledge_bases/kb'
+
+export async function postgresApps() {
+  const server = await testPgvector()
+  const opened: TestApp[] = []
+
+  /** @param directory its data stays there; in memory without one */
+  async function app(directory?: string): Promise<TestApp> {
+    const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
+    const one = await createTestApp({ environment, ...(directory && { directory }) })
+    opened.push(one)
+    return one
+  }
+
+  /** One that may store knowledge bases in PostgreSQL, as `pg`. */
+  async function connected(directory?: string): Promise<TestApp> {
+    const one = await app(directory)
+    await must(one, connection(server?.parameters ?? {}))
+    return one
+  }
+
+  return {
+    ...{ server, app, connected },
+    sql: async (text: string) => (await server?.run(text)) ?? [],
+    async close(): Promise<void> {
+      for (const one of opened) await one.close()
+      await server?.stop()
+    },
+  }
+}
+
+export function connection(parameters: object, name = 'pg'): string {
+  const all = JSON.stringify({ ...parameters, storage: true })
+  return `CREATE DATABASE ${name} ENGINE = 'postgres', PARAMETERS = ${all}`
+}
+
+/** @returns the error's message; null: it succeeded */
+export async function run(one: TestApp, sql: string): Promise<string | null> {
+  const { body } = await one.send('POST', '/api/sql/query', { query: sql })
+  return (body as { error_message?: string | null }).error_message ?? null
+}
+
+export async function must(one: TestApp, sql: string): Promise<void> {
+  const failure = await run(one, sql)
+  if (failure !== null) throw new Error(`${sql}: ${failure}`)
+}
