@@ -41,7 +41,7 @@ const OPTIONS: readonly string[] = [
 /** The text of the file that carries the modules. */
 export async function kernelFile(): Promise<string> {
   return [
-    `/** ${SOURCE}, compiled by scripts/build-kernel.ts: change that, not this. */`,
+    `/** ${SOURCE}, compiled by scripts/build-kernel.ts: edit that file, not this one. */`,
     ...constant('SIMD_KERNEL_BASE64', await compiledKernel([])),
     '',
     '/** The same for engines with relaxed SIMD. */',

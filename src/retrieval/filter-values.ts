@@ -8,6 +8,7 @@ import type {
   CommittedWrite,
   RowReader,
 } from '../core/domain/ports/retrieval-ports.ts'
+import { LruMap } from '../core/runtime/lru-map.ts'
 import { hashSql } from '../core/text/text-hash.ts'
 import { ChunkValues, type KeptChunks, keptChunks } from './chunk-values.ts'
 
@@ -47,8 +48,11 @@ export interface FilteredSearch {
  */
 export class FilterValues {
   readonly #reader: ColumnReader & RowReader
-  /** By the number of the knowledge base, the last used at the end. */
-  readonly #known = new Map<number, Known>()
+  /** By the number of the knowledge base. */
+  readonly #known = new LruMap<number, Known>({
+    sizeMax: BYTES_MAX,
+    sizeOf: ({ values }) => values.bytes,
+  })
 
   constructor(reader: ColumnReader & RowReader) {
     this.#reader = reader
@@ -123,20 +127,9 @@ export class FilterValues {
     known.reading = null
     isGood &&= known.later.splice(0).every((write) => values.apply(write))
     if (this.#known.get(knowledgeBase.id) !== known) return isGood
-    this.#known.delete(knowledgeBase.id)
-    if (isGood) this.#keep(knowledgeBase, known)
+    if (isGood) this.#known.set(knowledgeBase.id, known)
+    else this.#known.delete(knowledgeBase.id)
     return isGood
-  }
-
-  /** The least recently used are dropped first. */
-  #keep({ id }: KnowledgeBase, known: Known): void {
-    this.#known.set(id, known)
-    let bytes = [...this.#known.values()].reduce((sum, { values }) => sum + values.bytes, 0)
-    for (const [oldest, { values }] of this.#known) {
-      if (bytes <= BYTES_MAX) return
-      this.#known.delete(oldest)
-      bytes -= values.bytes
-    }
   }
 
   async #readColumn(

@@ -220,10 +220,9 @@ async function storeOver(
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions, ceiling)
-  const copies = await WorkingCopies.open(parts)
   const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
-  copies.copyInto(chunks)
+  const copies = await WorkingCopies.open(parts, chunks)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
   const records = await recordStores(parts, options)

@@ -30,3 +30,13 @@ test('what is larger than all may be is not kept, and nothing goes but what it r
   recent.set('b', 'xxxx')
   expect([recent.get('a'), recent.get('b'), recent.size]).toEqual(['x', undefined, 1])
 })
+
+test('a value that has grown counts with its new size once it is set again', () => {
+  const recent = new LruMap<string, string[]>({ sizeMax: 4, sizeOf: ({ length }) => length })
+  const grown = ['x']
+  recent.set('a', grown)
+  recent.set('b', ['x'])
+  grown.push('x', 'x', 'x')
+  recent.set('a', grown)
+  expect([recent.get('b'), recent.size]).toEqual([undefined, 4])
+})

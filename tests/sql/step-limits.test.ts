@@ -37,6 +37,8 @@ const TOO_MUCH: readonly string[] = [
   `SELECT repeat('a', 3000) LIKE concat(name, '%a%_a%_a%_a%_a%_a%_a%b') FROM files.people`,
   `SELECT list_transform(range(3000), x -> levenshtein(repeat('a', 1000), repeat('b', x)))`,
   `SELECT map_from_entries(list_zip(v, v)) FROM (SELECT list(i) AS v FROM range(200000) t(i)), range(2000)`,
+  `SELECT max(list_entropy(l)) FROM (SELECT range(125000) AS l), range(2000)`,
+  `SELECT max(list_aggregate(l, 'mode')) FROM (SELECT range(125000) AS l), range(2000)`,
   `SELECT levenshtein(*COLUMNS(*)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
 ]
 
@@ -60,6 +62,8 @@ const FINE: readonly (readonly [string, unknown])[] = [
     `SELECT max(len(replace(replace(i || '<&>', '&', '&amp;'), '<', '&lt;'))) FROM range(3000) t(i)`,
     14,
   ],
+  [`SELECT list_median(range(1000001))`, 500_000],
+  [`SELECT list_aggregate(range(1000000), 'sum')`, 499_999_500_000],
   [`SELECT levenshtein(repeat('a', 3000), repeat('b', 3000))`, 3000],
   [`SELECT max(levenshtein(name, 'Anna')) FROM files.people, range(3000)`, 4],
   [`SELECT lpad(id::VARCHAR, 5, '0') FROM files.people ORDER BY id`, '00001'],

@@ -1,6 +1,7 @@
 /** A map with limited room: the least recently used entry goes first. */
 export class LruMap<Key, Value> {
-  readonly #values = new Map<Key, Value>()
+  /** Each with its size when it was set: the value may have grown since. */
+  readonly #entries = new Map<Key, { readonly value: Value; readonly size: number }>()
   readonly #sizeMax: number
   readonly #sizeOf: (value: Value, key: Key) => number
   #size = 0
@@ -20,36 +21,34 @@ export class LruMap<Key, Value> {
   }
 
   get(key: Key): Value | undefined {
-    const value = this.#values.get(key)
-    if (value === undefined) return undefined
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
     // A Map keeps insertion order.
-    this.#values.delete(key)
-    this.#values.set(key, value)
-    return value
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.value
   }
 
-  /** An entry larger than the total limit is not kept. */
+  /** An entry larger than the total limit is not kept. Set again after it has grown, it counts with its new size. */
   set(key: Key, value: Value): void {
     this.delete(key)
     const size = this.#sizeOf(value, key)
     if (size > this.#sizeMax) return
-    this.#values.set(key, value)
+    this.#entries.set(key, { value, size })
     this.#size += size
-    for (const oldest of this.#values.keys()) {
+    for (const oldest of this.#entries.keys()) {
       if (this.#size <= this.#sizeMax) return
       this.delete(oldest)
     }
   }
 
   /** Most recently used last. */
-  values(): IterableIterator<Value> {
-    return this.#values.values()
+  *values(): Generator<Value, void> {
+    for (const { value } of this.#entries.values()) yield value
   }
 
   delete(key: Key): void {
-    const value = this.#values.get(key)
-    if (value === undefined) return
-    this.#values.delete(key)
-    this.#size -= this.#sizeOf(value, key)
+    this.#size -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
   }
 }

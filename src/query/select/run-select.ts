@@ -27,10 +27,10 @@ import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 import {
-  copyStorages,
   directRows,
   planWithoutRows,
   readsOf,
+  refreshCopies,
   requireCopies,
   rowsUntilOver,
   SourceRows,
@@ -230,7 +230,7 @@ async function prepare(
   const sql = await withPivotsResolved(named, deps, signal)
   const find = () => cachedPlan({ ...request, sql }, { deps, signal, timer })
   const known = await find()
-  const { plan, texts } = (await copyStorages(known.plan, deps)) ? await find() : known
+  const { plan, texts } = (await refreshCopies(known.plan, deps)) ? await find() : known
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(

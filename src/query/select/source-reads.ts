@@ -262,7 +262,7 @@ function untilOver<T>(batches: AsyncIterable<T>, release: () => Promise<void>): 
  * @returns whether they are defined in another way now, so that the plan is out of date
  * @throws AppError `source_failed`, `timeout`
  */
-export async function copyStorages(plan: SelectPlan, deps: QueryDeps): Promise<boolean> {
+export async function refreshCopies(plan: SelectPlan, deps: QueryDeps): Promise<boolean> {
   const { catalog, storages } = deps
   const remote = knowledgeBasesOf(plan).filter(({ remote }) => remote !== undefined)
   if (remote.length === 0) return false

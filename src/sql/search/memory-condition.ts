@@ -67,15 +67,9 @@ class ConditionReader {
     const [first, second] = children
     switch (textValue(node.type)) {
       case 'CONJUNCTION_AND':
-        return this.#joined(
-          'and',
-          children.map((child) => this.read(child)),
-        )
+        return joined('and', this.#readAll(children))
       case 'CONJUNCTION_OR':
-        return this.#joined(
-          'or',
-          children.map((child) => this.read(child)),
-        )
+        return joined('or', this.#readAll(children))
       case 'OPERATOR_NOT':
         return negated(this.read(first))
       case 'OPERATOR_COALESCE': {
@@ -92,7 +86,7 @@ class ConditionReader {
         return negated(this.#isOneOf(children))
       case 'COMPARE_BETWEEN': {
         const below = this.#compared('<', node.input, node.lower)
-        return this.#joined('and', [negated(below), this.#compared('<=', node.input, node.upper)])
+        return joined('and', [negated(below), this.#compared('<=', node.input, node.upper)])
       }
       case 'FUNCTION':
         return textValue(node.function_name) === 'contains'
@@ -131,18 +125,15 @@ class ConditionReader {
     }
   }
 
-  #joined(kind: 'and' | 'or', parts: readonly (ColumnCondition | null)[]): ColumnCondition | null {
-    const known = parts.filter((part) => part !== null)
-    return known.length === parts.length && known.length > 0 ? { kind, parts: known } : null
+  #readAll(nodes: readonly TreeNode[]): readonly (ColumnCondition | null)[] {
+    return nodes.map((node) => this.read(node))
   }
 
   #isOneOf([column, ...values]: readonly TreeNode[]): ColumnCondition | null {
     this.#nodeCount += values.length
     if (this.#nodeCount > NODES_MAX) return null
-    return this.#joined(
-      'or',
-      values.map((value) => this.#compared('=', column, value)),
-    )
+    const parts = values.map((value) => this.#compared('=', column, value))
+    return joined('or', parts)
   }
 
   #isNull(node: TreeNode | undefined): ColumnCondition | null {
@@ -176,6 +167,15 @@ const FLIPPED: Readonly<Record<string, string>> = {
   COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
   COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
   COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
+}
+
+/** null: one of them is. */
+function joined(
+  kind: 'and' | 'or',
+  parts: readonly (ColumnCondition | null)[],
+): ColumnCondition | null {
+  const known = parts.filter((part) => part !== null)
+  return known.length === parts.length && known.length > 0 ? { kind, parts: known } : null
 }
 
 function negated(part: ColumnCondition | null): ColumnCondition | null {

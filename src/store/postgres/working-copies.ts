@@ -59,20 +59,24 @@ import {
 
 /** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
+
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
+  /** Where the copies are. */
+  readonly #chunks: StoredChunks
   readonly #copies = new Map<number, Copy>()
   readonly #closing = new AbortController()
-  #chunks: StoredChunks | null = null
   #databases: RemoteDatabases | null = null
   #poll: ReturnType<typeof setInterval> | null = null
 
-  private constructor(parts: StoreParts) {
+  private constructor(parts: StoreParts, chunks: StoredChunks) {
     this.#parts = parts
+    this.#chunks = chunks
+    chunks.setRemote(this)
   }
 
-  static async open(parts: StoreParts): Promise<WorkingCopies> {
-    const copies = new WorkingCopies(parts)
+  static async open(parts: StoreParts, chunks: StoredChunks): Promise<WorkingCopies> {
+    const copies = new WorkingCopies(parts, chunks)
     const stored = await parts.database.write(async (connection) => {
       await connection.run(`DELETE FROM eider.storages
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
@@ -83,12 +87,6 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       copies.#copies.set(Number(id), newCopy(Number(revision)))
     }
     return copies
-  }
-
-  /** Where the copies are. */
-  copyInto(chunks: StoredChunks): void {
-    this.#chunks = chunks
-    chunks.setRemote(this)
   }
 
   /** From here on, other databases can be reached. */
@@ -269,7 +267,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const batch = found.of(keys)
     if (batch === null || state === null) return false
     copied.rowCount += keys.length
-    await this.#here().copyHere(kb, incomingOf(state), (tables) => {
+    await this.#chunks.copyHere(kb, incomingOf(state), (tables) => {
       return copiedRows(tables, batch, [], state.nextChunkKey)
     })
     return true
@@ -293,7 +291,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
       const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
       copy.rowCount += batch.keys.length
-      await this.#here().copyHere(kb, incomingOf(state), async (tables) => {
+      await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
         const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
         return copiedRows(tables, batch, gone, state.nextChunkKey)
@@ -305,7 +303,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async #emptied(kb: KnowledgeBase): Promise<void> {
-    await this.#here().copyHere(kb, NOTHING_COMES, async (tables) => {
+    await this.#chunks.copyHere(kb, NOTHING_COMES, async (tables) => {
       const removedKeys = await keysWithout(tables, new Set())
       await removeChunkRows(tables.connection, tables, removedKeys)
       const copied = { rowCount: 0, postingCount: 0 }
@@ -320,7 +318,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     { gone, batches }: { gone: Gone; batches: AsyncGenerator<KeyedRows, void, void> },
   ): Promise<void> {
     const apply = (batch: KeyedRows, isLast: boolean, removed: Gone) => {
-      return this.#here().copyHere(kb, incomingOf(state), async (tables) => {
+      return this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
         if (isLast) await noteRevision(tables, kb, state.revision)
         return copiedRows(tables, batch, removed, state.nextChunkKey)
       })
@@ -375,11 +373,6 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   #current(kb: KnowledgeBase): KnowledgeBase {
     return this.#parts.state.snapshot().knowledgeBases.find(({ id }) => id === kb.id) ?? kb
-  }
-
-  #here(): StoredChunks {
-    if (this.#chunks === null) throw new Error('the copies have no place')
-    return this.#chunks
   }
 }
 

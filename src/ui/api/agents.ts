@@ -1,4 +1,4 @@
-/** Agents: their questions as they are answered, kept conversations, runs and traces. */
+/** Agents: questions and their streamed answers, stored conversations, runs and traces. */
 import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
 import type {
   Conversation,
@@ -24,7 +24,7 @@ export interface Question extends AgentName {
 }
 
 /**
- * Asks, and reports events as they happen. In a conversation the question is answered to its end, even if clients leave;
+ * Asks, and reports events as they happen. In a conversation the server answers to the end, even if clients leave;
  * otherwise aborting ends the run on the server.
  * @returns whether the stream came to its end; false: it was cut off
  * @throws ApiError
@@ -47,7 +47,7 @@ export async function askAgent(
 /**
  * Follows a question being answered in a conversation, from its start. Aborting stops only the following.
  * @returns whether the stream came to its end
- * @throws ApiError: 404 where nothing is
+ * @throws ApiError: 404 if nothing is running
  */
 export async function watchAnswer(
   agent: AgentName,

@@ -1,4 +1,4 @@
-/** The projects with what has a name in them: the navigation, the home view and pickers show it. */
+/** The projects with all named things in them, for the navigation, the home view and pickers. */
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/project-routes.ts'
@@ -11,26 +11,26 @@ export interface ProjectContents {
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]
   readonly views: readonly ListedView[]
-  /** Jobs that run by themselves. */
+  /** Scheduled jobs. */
   readonly schedules: readonly Schedule[]
 }
 
 type Contents = Wire<typeof CATALOG>[number]
 export type ListedView = Contents['views'][number]
 
-/** The sample's knowledge base: never where a person's own files go by default. */
+/** The sample's knowledge base: a person's own files never go there by default. */
 export const SAMPLE_NAME = 'encyclopedia'
 
-/** Undefined until they were read for the first time. */
+/** Undefined until first read. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
 
-/** Why they could not be read the last time. */
+/** Why the last read failed. */
 export const catalogFailure = signal<Error | undefined>(undefined)
 
-/** The answers to several questions may come in another order: an older one does not replace a newer one. */
+/** Answers may arrive in another order: an older one does not replace a newer one. */
 const turns = { asked: 0, shown: 0 }
 
-/** The same as before is not drawn again. */
+/** An unchanged catalog is not drawn again. */
 const shown = { text: '' }
 
 /** Reads them again, after something was created, renamed or deleted. @throws ApiError */

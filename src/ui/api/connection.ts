@@ -1,6 +1,6 @@
 /**
- * Whether the server answers. While it does not, it is polled at growing intervals, and not at all from a hidden window. The
- * server that comes back may be another version than this page.
+ * Whether the server answers. While it does not, it is polled at growing intervals, and never from a hidden window. The
+ * server that comes back may have another version than this page.
  */
 import { signal } from '@preact/signals'
 
@@ -10,13 +10,13 @@ const ASK_AGAIN_MS_MAX = 5000
 const ANSWER_MS_MAX = 15_000
 /** A visible window that has sent no request for this long checks that the server is there. */
 const LOOK_MS = 15_000
-/** What fails again and again while the server answers is not loaded again more often than that. */
+/** A request that keeps failing while the server answers is not repeated more often than this. */
 const RETURN_MS_MIN = 10_000
 
-/** Rises each time the server is back: views of its data load again. */
+/** Rises each time the server is back, so that views load their data again. */
 export const reconnections = signal(0)
 export const isLost = signal(false)
-/** The server has other files of the page than those that run here. */
+/** The server has other page files than those that run here. */
 export const isOutdated = signal(false)
 
 const contact = {
@@ -62,7 +62,7 @@ export function watchConnection(): void {
   })
 }
 
-/** The first look is at once: what failed may have been a single connection. */
+/** The first check is immediate: the failure may have been a single connection's. */
 async function askUntilBack(hasFailed: boolean): Promise<void> {
   for (let pauseMs = ASK_AGAIN_MS; !(await isThere()); pauseMs *= 1.5) {
     isLost.value = true
@@ -88,7 +88,7 @@ export function isAway(status: number): boolean {
   return AWAY.includes(status)
 }
 
-/** Asks for the page itself, which the browser has: its answer says whether it is another one by now. */
+/** Requests the page itself, which the browser has: the answer tells whether it has changed. */
 async function isThere(): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS_MAX)
@@ -102,7 +102,7 @@ async function isThere(): Promise<boolean> {
   }
 }
 
-/** The files that the page was opened with; their names change with what they hold. */
+/** The files that the page was opened with; their names change with their content. */
 function ownFiles(): readonly string[] {
   const named = document.querySelectorAll('script[src], link[rel="stylesheet"][href]')
   return [...named].flatMap((element) => {

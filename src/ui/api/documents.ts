@@ -11,7 +11,7 @@ import type {
 } from './records.ts'
 import { path, request } from './request.ts'
 
-/** Counts known changes: what is shown of documents is then read again. */
+/** Counts known changes, after which shown documents are read again. */
 export const documentChanges = signalOf(0)
 
 async function changed<T>(work: Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ function queryOf({ limit, filters, named, cursor, offset }: ListPart): URLSearch
   })
 }
 
-/** The chunks with one of the words, the best first. */
+/** The chunks with one of the words, best first. */
 export function findWords(
   of: KnowledgeBaseName,
   props: {
@@ -111,7 +111,7 @@ export const deleteAllDocuments = (of: KnowledgeBaseName) => deleteWhere(of, { a
 /** Ids in one request: proxies and servers limit addresses. */
 const IDS_CHARS_MAX = 6000
 
-/** Some hundred at a time; if one request fails, those before are deleted. */
+/** A few hundred at a time; if one request fails, the earlier ones have deleted theirs. */
 export async function deleteNamedDocuments(of: KnowledgeBaseName, ids: readonly string[]) {
   let deleted = 0
   let chunks = 0

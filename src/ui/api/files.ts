@@ -11,7 +11,7 @@ export function listFiles(signal?: AbortSignal): Promise<readonly UploadedFile[]
 interface FileSending {
   readonly name: string
   readonly content: Blob
-  /** A file of that name gives way. */
+  /** Replaces a file of that name. */
   readonly replaces: boolean
   /** Id of its document, if not its name. */
   readonly documentId?: string
@@ -23,8 +23,8 @@ interface FileSending {
 }
 
 /**
- * Sends a file under a name; of a ZIP file, those in it are stored under their own names.
- * @throws ApiError where the server refused it, or the connection was cut; what `signal` was aborted with
+ * Sends a file under a name; the files in a ZIP file are stored under their own names.
+ * @throws ApiError if the server refused it, or the connection was cut; the abort reason of `signal`
  */
 export async function sendFile(sending: FileSending): Promise<UploadedFiles> {
   const { name, content, replaces, documentId = name, ocr = 'ask' } = sending
@@ -47,12 +47,12 @@ export function deleteFile(name: string): Promise<void> {
   return request(path`/api/files/${name}`, { method: 'DELETE' })
 }
 
-/** Where its bytes are, as they were sent. */
+/** The address of the original bytes. */
 export function addressOfContent(name: string): string {
   return path`/api/files/${name}/content`
 }
 
-/** `3 of 40 pages contain no text`, where a model could read them and none is set; undefined: all was read. */
+/** `3 of 40 pages contain no text`, if a model could read them and none is set; undefined: all was read. */
 export function withoutText({ warnings }: UploadedFile): string | undefined {
   return warnings.find((warning) => warning.includes('OCR model'))?.split('. ', 1)[0]
 }

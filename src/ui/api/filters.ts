@@ -1,4 +1,4 @@
-/** Conditions on metadata as a search takes them (docs/search.md), and the same in SQL, for counts and links. */
+/** Metadata conditions in the form of a search (docs/search.md), and the same in SQL, for counts and links. */
 import { isObject } from '../../core/json.ts'
 import { literal, quoted } from './sql.ts'
 
@@ -51,7 +51,7 @@ export function columnOf(name: string): string {
   return `metadata.${quoted(name.replace(/^metadata\./i, ''))}`
 }
 
-/** The items of a list as texts; of JSON, if it is one. */
+/** The items of a list as texts; also of a list in JSON. */
 export function itemsOf(column: string, type: string): string {
   if (type !== 'JSON') return `${column}::VARCHAR[]`
   return `CASE WHEN json_type(${column}) = 'ARRAY' THEN from_json(${column}, '["VARCHAR"]') END`

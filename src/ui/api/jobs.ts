@@ -31,12 +31,12 @@ export function changeJob(id: number, change: 'cancel' | 'retry' | 'resume'): Pr
   return request(`${addressOfJob(id)}/${change}`, { method: 'POST' })
 }
 
-/** Forgets a job that is over. @throws ApiError */
+/** Deletes a finished job. @throws ApiError */
 export function forgetJob(id: number): Promise<void> {
   return request(addressOfJob(id), { method: 'DELETE' })
 }
 
-/** Forgets those that are over, of one state or all. @returns how many. @throws ApiError */
+/** Deletes finished jobs, of one state or all. @returns how many. @throws ApiError */
 export async function forgetJobs(state?: Job['state']): Promise<number> {
   const chosen = state === undefined ? '' : `?state=${state}`
   const answer = await request<{ deleted: number }>(`/api/jobs${chosen}`, { method: 'DELETE' })
@@ -47,13 +47,13 @@ export function isJobOver({ state }: Job): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** It ran as scheduled and found nothing to do: only its source says so. */
+/** It ran as scheduled and found nothing to do: it is shown only with its source. */
 export function isUnchangedSync({ kind, state, documents, error_count: leftOut }: Job): boolean {
   return kind === 'sync' && state === 'done' && documents + leftOut === 0
 }
 
 /**
- * Shows a job now and again until it is over. A lost connection is restored; a hidden window asks nothing.
+ * Reports a job from time to time until it is over. Survives a lost connection; a hidden window sends nothing.
  * @throws ApiError for an unknown job; the abort reason of `signal`
  */
 export async function watchJob(

@@ -28,7 +28,7 @@ export interface KnowledgeBaseDefinition {
   readonly preprocessing?: Readonly<Record<string, unknown>>
 }
 
-/** One of the four ways in. */
+/** One of the four kinds of input. */
 export type Insert =
   | { readonly rows: readonly Readonly<Record<string, unknown>>[] }
   | { readonly files: readonly string[] }
@@ -108,7 +108,7 @@ export async function indexStates(signal?: AbortSignal): Promise<
   )
 }
 
-/** What a knowledge base syncs from. */
+/** A source of a knowledge base. */
 export interface SourceDefinition {
   readonly name: string
   readonly kind: Source['kind']

@@ -1,5 +1,5 @@
 /**
- * The map of a knowledge base: its state, its points as typed arrays, values to colour them by, and the documents behind
+ * The map of a knowledge base: its state, its points as typed arrays, values that colour them, and the documents behind
  * them.
  */
 import type * as maps from '../../api/http/answers/records/knowledge-base-schemas.ts'
@@ -12,7 +12,7 @@ export type MapRegion = NonNullable<MapRecord['map']>['regions'][number]
 type MapChunk = Wire<typeof maps.MAP_CHUNKS>['items'][number]
 type ValuesRecord = Wire<typeof maps.MAP_VALUES>
 
-/** Which map: one of another version has other points. */
+/** Which map: another version has other points. */
 export interface MapAddress extends KnowledgeBaseName {
   readonly version: string
 }
@@ -25,7 +25,7 @@ export interface MapPoints {
   readonly regions: Uint16Array
 }
 
-/** What each point is: one of some values, or a number. */
+/** The value of each point: one of some values, or a number. */
 export type PointValues =
   | {
       readonly kind: 'categories'
@@ -40,7 +40,7 @@ const of = (project: string, name: string) =>
 
 interface MapAsking {
   readonly signal: AbortSignal
-  /** A failed one starts at once. */
+  /** After a failure, starts a new one right away. */
   readonly isRetry: boolean
 }
 

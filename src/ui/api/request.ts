@@ -1,5 +1,5 @@
 /**
- * Requests to the server this page came from. A request that needs a login waits for it and goes on; one that reaches no
+ * Requests to the server this page came from. A request that needs a login waits for it and continues; one that reaches no
  * server reports it, and the shell polls until the server is back.
  */
 import type { PROBLEM } from '../../api/http/request/error-response.ts'
@@ -28,36 +28,36 @@ interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is: a form with files, or a file. */
+  /** Sent unchanged: a form with files, or a file. */
   readonly body?: FormData | Blob
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
   /** False: if the login has expired, the user sees a message, and is not asked to log in again. */
   readonly waitsForLogin?: boolean
-  /** How much of a large body has gone out. */
+  /** How much of a large body has been sent. */
   readonly onSent?: (sentBytes: number, totalBytes: number) => void
 }
 
-/** Tells the log of requests that the page asks, and not a program. */
+/** Marks requests of the page in the log, as opposed to a program's. */
 const OF_THE_PAGE = { 'x-eider-page': '1' }
 
 /**
- * The body of an answer of status 2xx; nothing of one without a body.
- * @throws ApiError; what `signal` was aborted with
+ * The body of a 2xx answer; empty without a body.
+ * @throws ApiError; the abort reason of `signal`
  */
 export async function request<T>(path: string, init: ApiRequest = {}): Promise<T> {
   const response = await requestStream(path, init)
   if (response.status === 204) return undefined as T
-  // The server's schema of the route says what it is; its tests hold every answer against that.
+  // The server's schema of the route guarantees it; its tests check every answer against that.
   return (await bodyOf(response, () => response.json())) as T
 }
 
 /**
- * An answer of status 2xx, whose body is still to be read.
- * @throws ApiError; what `signal` was aborted with
+ * A 2xx answer with an unread body.
+ * @throws ApiError; the abort reason of `signal`
  */
 export async function requestStream(path: string, init: ApiRequest = {}): Promise<Response> {
-  // A large body is not sent for nothing: the server may end the connection in the middle of it.
+  // Avoids sending a large body in vain: the server may end the connection in the middle of it.
   if (init.onSent !== undefined) await requestStream('/api/config', { signal: init.signal })
   for (;;) {
     const loginsBefore = loginCount.value
@@ -97,7 +97,7 @@ function fetched(path: string, { method, json, body, headers, signal }: ApiReque
   })
 }
 
-/** Reads a body. A connection cut halfway is the same failure as one never made. */
+/** Reads a body. A connection cut halfway counts as one never made. */
 export async function bodyOf<T>(response: Response, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -123,7 +123,7 @@ async function problemOf(response: Response): Promise<ApiError> {
   return new ApiError({ code, status, title, message: detail })
 }
 
-/** The server speaks of scopes, which are those of keys: a person has a role. */
+/** The server's message names scopes, which keys have: a person has a role. */
 function forbiddenWords(detail: string): Pick<ApiError, 'title' | 'message'> {
   const scope = /lacks the scope "(\w+)"/.exec(detail)?.[1] ?? ''
   const role = ROLES[scope]

@@ -1,4 +1,4 @@
-/** Who is logged in. The token is a cookie that scripts cannot read; here is only what the server says of it. */
+/** Who is logged in. The token is in a cookie that scripts cannot read; this module has only what the server says. */
 import { signal } from '@preact/signals'
 import type { Scope } from '../../core/domain/access/principal.ts'
 import type { ServerStatus } from './records.ts'
@@ -47,7 +47,7 @@ export function mayRunServer(): boolean {
   return may('admin') && (account.value?.projects ?? null) === null
 }
 
-/** Ends with the next login, or when the server has no login any more. @throws what `abort` was aborted with */
+/** Resolves with the next login, or when the server no longer has a login. @throws the abort reason */
 export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   loginState.value = stateWithoutLogin()
   return new Promise((resolve, reject) => {
@@ -63,7 +63,7 @@ export function loggedInAgain(abort?: AbortSignal): Promise<void> {
   })
 }
 
-/** Keeps showing what was there, even if the server had no login before its restart. */
+/** Keeps showing the current view, even if the server had no login before its restart. */
 function stateWithoutLogin(): LoginState {
   const state = loginState.value
   if (isLeaving.value) return state

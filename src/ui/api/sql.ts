@@ -1,4 +1,4 @@
-/** Statements: the rows as a whole, or line by line while they come. */
+/** Runs statements: the rows as a whole, or line by line as they arrive. */
 import type { SQL_ANSWER, SQL_FUNCTION } from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import { ApiError, bodyOf, request, requestStream } from './request.ts'
@@ -12,9 +12,9 @@ export interface Statement {
   readonly project?: string | undefined
   readonly params?: Params
   readonly signal?: AbortSignal | undefined
-  /** Whose `@variables` it reads and sets: those of one tab are its own. Not given: they are gone with the request. */
+  /** Whose `@variables` it reads and sets: each tab has its own. Not given: they last one request. */
   readonly session?: string
-  /** The server refuses it if it changes something or asks an agent, because the user has not asked for that. */
+  /** The server refuses it if it changes something or asks an agent, because the user has not requested that. */
   readonly isReadOnly?: boolean
 }
 
@@ -69,7 +69,7 @@ export function written(name: string): string {
   return /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name)
 }
 
-/** Words that DuckDB takes for no name of a column or table. */
+/** Words that DuckDB does not accept as a column or table name. */
 const RESERVED: ReadonlySet<string> = new Set(
   `all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default
   deferrable desc describe distinct do else end except false fetch for foreign from group having in initially intersect
@@ -112,7 +112,7 @@ type Line =
 
 export interface RowReader {
   readonly columns: (columns: readonly Column[]) => void
-  /** Called with some thousand rows at a time, at the pace at which they come, and how many characters they were. */
+  /** Called with some thousand rows at a time, as they arrive, and their number of characters. */
   readonly rows: (rows: readonly (readonly Cell[])[], chars: number) => void
   /** Problems that did not prevent an answer. */
   readonly warned: (warnings: readonly string[]) => void
@@ -121,7 +121,7 @@ export interface RowReader {
 }
 
 /**
- * The rows of a statement while they come; ends with the last one. Aborting ends the statement on the server.
+ * The rows of a statement as they arrive; ends with the last one. Aborting ends the statement on the server.
  * @throws SqlError, also after some rows; ApiError
  */
 export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
@@ -161,7 +161,7 @@ function told(line: Extract<Line, { type: 'table' | 'ok' }>, reader: RowReader):
   reader.columns(names.map((name, index) => ({ name, type: types[index] ?? '' })))
 }
 
-/** The lines of a body as they come. @throws what reading throws */
+/** The lines of a body as they arrive. @throws errors of reading */
 export async function* linesOf({ body }: Response): AsyncGenerator<string> {
   if (body === null) return
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()

@@ -1,4 +1,4 @@
-/** What this browser remembers for the page. One that forbids it, or is full, forgets: nothing fails because of that. */
+/** What this browser remembers for the page. If storage is forbidden or full, nothing is remembered, and nothing fails. */
 
 /** Null: nothing is remembered. */
 export function remembered(key: string): string | null {

@@ -24,7 +24,7 @@ export function Button({ look = '', icon, label, type = 'button', ...others }: B
 
 const SHOWN_MS = 1500
 
-/** Copies a text, and says so. */
+/** Copies a text, and confirms it. */
 export function CopyButton(props: {
   readonly text: string | (() => string)
   readonly label?: string

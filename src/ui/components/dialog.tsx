@@ -15,7 +15,7 @@ interface DialogProps {
   readonly children: ComponentChildren
   /** `wide`: for tables and previews. */
   readonly size?: 'plain' | 'wide'
-  /** Something was typed that a stray click must not lose. */
+  /** It has input that a stray click must not lose. */
   readonly staysOnClickBeside?: boolean
 }
 
@@ -32,11 +32,11 @@ export function Dialog({
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    // A dialog for input has the focus in its field.
+    // A dialog for input focuses its field.
     element?.querySelector<HTMLElement>(FIELDS)?.focus()
     return () => {
       element?.close()
-      // What opened it may be gone as well: the row that was deleted.
+      // The element that opened it may be gone: the row that was deleted.
       requestAnimationFrame(() => requestAnimationFrame(focusHeadingOnceLost))
     }
   }, [])
@@ -75,7 +75,7 @@ export function Dialog({
 
 interface ConfirmDialogProps {
   readonly title: string
-  /** What will be gone. */
+  /** What will be deleted. */
   readonly children: ComponentChildren
   /** The verb on the button: `Delete`. */
   readonly verb: string
@@ -83,7 +83,7 @@ interface ConfirmDialogProps {
   readonly onClose: () => void
 }
 
-/** Asks before something is deleted for good. Stays open until that is done, or shows why it failed. */
+/** Asks before something is deleted permanently. Stays open until that is done, or shows why it failed. */
 export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: ConfirmDialogProps) {
   const { act, failure, isBusy } = useAction()
   const confirm = async () => {
@@ -113,7 +113,7 @@ interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title
   readonly verb?: string
 }
 
-/** A button that asks before it does what it says. */
+/** A button that asks for confirmation first. */
 export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'children'>) {
   const { asks, verb = props.label ?? 'Delete', onConfirm, children, ...button } = props
   const [isAsking, setIsAsking] = useState(false)

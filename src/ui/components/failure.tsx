@@ -1,4 +1,4 @@
-/** Shown instead of a result: why it failed, that it is loading, how far it is, or that there is none. */
+/** Shown instead of a result: an error, a loading state, progress, or an empty state. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
@@ -7,7 +7,7 @@ import { Button, Icon, type IconName } from './button.tsx'
 /** What failed and what to do. */
 export function Failure(props: {
   readonly error: Error
-  /** For errors that the server sends; without it, anything but an answer of the API is a bug of the page. */
+  /** For errors of the server; without it, anything but an answer of the API is a bug of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
 }) {
@@ -34,7 +34,7 @@ export function Failure(props: {
   )
 }
 
-/** Code that is loaded when it is needed did not come. */
+/** Code that is loaded on demand did not arrive. */
 export function notLoaded(what: string): ApiError {
   return new ApiError({
     code: 'unreachable',
@@ -64,7 +64,7 @@ export function Progress(props: {
   )
 }
 
-/** Where something will be in a moment; shown after a while only, so that quick answers do not flicker. */
+/** A placeholder, shown only after a while, so that quick answers do not flicker. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p class="loading quiet" role="status">
@@ -91,7 +91,7 @@ export function EmptyState(props: {
 }
 
 /**
- * A view whose code is loaded when it is opened for the first time.
+ * A view whose code is loaded on demand.
  * @param load the import of its module, and which of its components it is
  */
 export function lazyView<P extends object>(

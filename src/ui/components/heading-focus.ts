@@ -1,14 +1,14 @@
-/** After navigation the focus moves to the new view's heading, so that keys go on from there and screen readers announce it. */
+/** Navigation moves the focus to the new view's heading: keys continue there, and screen readers announce it. */
 import { signal } from '@preact/signals'
 
 const isAwaited = signal(false)
 
-/** The view that is shown next takes the focus. */
+/** The next view takes the focus. */
 export function awaitHeading(): void {
   isAwaited.value = true
 }
 
-/** Called by a heading that has appeared. A view that put the focus somewhere itself keeps it there. */
+/** Called by a new heading. A view that focused something itself keeps that focus. */
 export function takesFocus(heading: HTMLElement | null): void {
   if (!isAwaited.peek()) return
   isAwaited.value = false
@@ -19,7 +19,7 @@ export function takesFocus(heading: HTMLElement | null): void {
 
 /**
  * The focused element may vanish now or a moment later, for example the row of a deleted record once its list reloads. Keys
- * then go on from the heading, not from the top of the page.
+ * then continue from the heading, not from the top of the page.
  */
 export function focusHeadingOnceLost(): void {
   focusHeadingIfLost()

@@ -1,4 +1,4 @@
-/** A job: its progress, rate and time left, what was left out, and buttons to change it. */
+/** A job: progress, rate, remaining time, skipped items, and its buttons. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
@@ -20,9 +20,9 @@ interface JobProgressProps {
   readonly onOver?: ((job: Job) => void) | undefined
   /** Called when a button changed it. */
   readonly onChanged?: () => void
-  /** False: it is shown as `job` says, because the list that shows it reads all jobs itself. */
+  /** False: shown as `job` says, because the list that shows it reads all jobs itself. */
   readonly isWatched?: boolean
-  /** Said of it before its numbers. */
+  /** Shown before its numbers. */
   readonly about?: string
   /** Further buttons. */
   readonly children?: ComponentChildren
@@ -144,7 +144,7 @@ export function wordsOf(job: Job): string {
     .join(' · ')
 }
 
-/** How long it has run: during the first rows of a long document nothing else changes for a minute. */
+/** Its running time: during the first rows of a long document, nothing else changes for a minute. */
 function durationOf({ state, started_at: begin, finished_at: end }: Job): string {
   if (begin === null) return ''
   const endMs = end === null ? Date.now() : timeOf(end).getTime()
@@ -157,7 +157,7 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
 export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null
-  // If nothing was stored, the reasons are all there is to read.
+  // If nothing was stored, the reasons are all there is to show.
   const isAll = isJobOver(job) && job.documents === 0
   return (
     <details open={isAll}>

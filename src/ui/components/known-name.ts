@@ -1,4 +1,4 @@
-/** Knowledge bases and agents by their names, as the catalog has them. */
+/** Knowledge bases and agents by name, from the catalog. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
 import { shownIn, shownProject } from './numbers.ts'
@@ -10,7 +10,7 @@ interface NamedPlace {
 
 type Kind = 'knowledgeBases' | 'agents'
 
-/** The one of this name, as the catalog has it. */
+/** The one of this name, from the catalog. */
 export function knownOf<K extends Kind>(
   kind: K,
   { project, name }: NamedPlace,
@@ -27,7 +27,7 @@ function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** Whether there is none. The catalog is read once more first, because another client may just have created it. */
+/** Whether there is none. Reads the catalog once more first, because another client may just have created it. */
 export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
   const key = JSON.stringify([kind, place.project, place.name])
   const [missing, setMissing] = useState<string>()
@@ -47,7 +47,7 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
   return isUnknown && missing === key
 }
 
-/** The projects as choices of a field, also one that is not known yet. */
+/** The projects as choices of a field, including an unknown one. */
 export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
   const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
   return Array.from(names, (name) => [name, shownProject(name)] as const)

@@ -1,11 +1,11 @@
-/** The head of a view: where it is, its title, and its actions. Also sets the browser tab's title. */
+/** The head of a view: location, title and actions. Also sets the browser tab's title. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { takesFocus } from './heading-focus.ts'
 
 interface PageHeaderProps {
   readonly title: string
-  /** Which of its views it is, for the browser's tab and its history. */
+  /** The current part of the view, for the browser's tab and its history. */
   readonly part?: string | undefined
   /** The views above it. */
   readonly above?: readonly { readonly label: string; readonly href: string }[]

@@ -1,4 +1,4 @@
-/** Records that the server lists: as entries with their buttons, or as a table. */
+/** Lists of server records: as entries with their buttons, or as a table. */
 import type { ComponentChildren, HTMLAttributes } from 'preact'
 import { Failure, Loading } from './failure.tsx'
 import type { Resource } from './resource.ts'
@@ -92,7 +92,7 @@ interface RecordTableProps<T> extends Omit<HTMLAttributes<HTMLElement>, 'label'>
   readonly look?: string
 }
 
-/** A table in a panel that scrolls by itself, also by keyboard. */
+/** A table in a panel that scrolls separately, also by keyboard. */
 export function RecordTable<T>(props: RecordTableProps<T>) {
   const { label, rows, columns, look = 'stacked', class: panel = 'panel flush', ...section } = props
   return (

@@ -1,5 +1,5 @@
 /**
- * Data a view reads from the server: loaded when it is shown, and again when it changes or the server is back. Also sending
+ * Data that a view reads from the server: loaded when shown, and again when it changes or the server is back. Also sending
  * changes.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
@@ -7,11 +7,11 @@ import { isLost, reconnections } from '../api/connection.ts'
 import { asError, request } from '../api/request.ts'
 
 export interface Resource<T> {
-  /** What came last; it stays while it is loaded again. */
+  /** The last data; stays during a reload. */
   readonly data: T | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
-  /** Where it is being loaded, it is loaded once more afterwards: asking often ends nothing that a slow server is about to answer. */
+  /** If a load is running, another follows it: frequent requests never abort one that a slow server is about to answer. */
   readonly reload: () => void
 }
 
@@ -74,11 +74,11 @@ export function useResource<T>(
 export interface Action {
   /**
    * Runs one action at a time; a second press meanwhile does nothing.
-   * @returns whether it was done; what failed is in `failure`
+   * @returns whether it succeeded; the error is in `failure`
    */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
   readonly failure: Error | undefined
-  /** For `aria-disabled`: a button that is `disabled` while it works loses the focus. */
+  /** For `aria-disabled`: a button that is `disabled` during its work loses the focus. */
   readonly isBusy: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The colours of the style sheets for what is drawn on a canvas, in the theme of the moment. */
+/** The style sheets' colours for drawing on a canvas, in the current theme. */
 
 /** `rgb(…)` for a token such as `--series-1`, which may be a `light-dark(…)`. */
 export function colourReader(element: HTMLElement): (token: string) => string {
@@ -12,7 +12,7 @@ export function colourReader(element: HTMLElement): (token: string) => string {
   }
 }
 
-/** Calls `redraw` whenever the page or the system switches between light and dark. @returns what ends that */
+/** Calls `redraw` whenever the page or the system switches between light and dark. @returns a function that stops it */
 export function watchTheme(redraw: () => void): () => void {
   const themes = new MutationObserver(redraw)
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })

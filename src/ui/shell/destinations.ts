@@ -1,4 +1,4 @@
-/** Every place with a name, and which of them the typed words mean. */
+/** All named places, and those that match the typed words. */
 
 import type { ProjectContents } from '../api/catalog.ts'
 import type { IconName } from '../components/button.tsx'
@@ -11,7 +11,7 @@ export interface Destination {
   /** Type and location: `knowledge base in default`. */
   readonly about: string
   readonly icon: IconName
-  /** A part of something else: found by typing, and not in the way before. */
+  /** A part of something else: only found by typing. */
   readonly isPart?: boolean
 }
 
@@ -94,7 +94,7 @@ const NOT_FOUND = 100
 
 function rankOf({ label, about, href, isPart }: Destination, words: readonly string[]): number {
   const name = label.toLowerCase()
-  // The address has the name that programs know a project by.
+  // The address has the name that programs use for a project.
   const text = `${name} ${about} ${href}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return NOT_FOUND
   const typed = words.join(' ')

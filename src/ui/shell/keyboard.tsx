@@ -123,7 +123,7 @@ const KEY_NAMES: Readonly<Record<string, string>> = {
   Escape: 'Esc',
 }
 
-/** A key as keyboards of this system show it. */
+/** The key's label on this system's keyboards. */
 export function nameOf(key: string): string {
   return KEY_NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key)
 }
@@ -136,6 +136,6 @@ const TEXT_INPUT = 'input:not([type="checkbox"], [type="radio"], [type="range"],
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
-  // The editor is in a shadow tree, whose host is what the document sees.
+  // The editor is in a shadow tree; the document sees only its host.
   return target.isContentEditable || target.matches(`${TEXT_INPUT}, textarea, select, .code-editor`)
 }

@@ -1,4 +1,4 @@
-/** The way to every view: the tools, and each project with what is in it. */
+/** Links to every view: the tools, and each project with its contents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
@@ -7,9 +7,9 @@ import { Icon, type IconName } from '../components/button.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { addressOf } from './addresses.ts'
 
-/** More than these are found by typing. */
+/** Beyond this many, a field filters them. */
 const UNFILTERED_MAX = 12
-/** More of a project than these are shown only where what is typed leaves fewer. */
+/** Beyond this many of a project, only a filter shows more. */
 const SHOWN_MAX = 200
 
 export function Navigation() {

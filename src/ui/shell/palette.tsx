@@ -1,4 +1,4 @@
-/** Goes to anything by its name: opened by a key, walked by the arrows, closed by Enter or Escape. */
+/** Goes to anything by name: opened by a key, navigated with the arrows, closed by Enter or Escape. */
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -21,7 +21,7 @@ export function openPalette(): void {
 
 export function Palette() {
   const change = () => {
-    // Another window is open: that one has the word.
+    // Another window is open and takes precedence.
     if (isOpen.value || document.querySelector('dialog[open]') === null)
       isOpen.value = !isOpen.value
   }
@@ -109,7 +109,7 @@ async function listDocSections(signal: AbortSignal): Promise<readonly Destinatio
   })
 }
 
-/** Where a key leads to in a list; undefined: it means something else. */
+/** Where a key leads in a list; undefined: it has another meaning. */
 function nextAt(key: string, at: number, count: number): number | undefined {
   if (count === 0) return undefined
   if (key === 'ArrowDown') return (at + 1) % count

@@ -81,7 +81,7 @@ function tellUnlessAway(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'unreachable') tellFailed(error)
 }
 
-/** Says that the server does not answer, as long as it does not; and that it came back as another version. */
+/** Reports that the server does not answer, and when it comes back in another version. */
 function ConnectionBanner() {
   return (
     <>
@@ -106,10 +106,10 @@ function ConnectionBanner() {
   )
 }
 
-/** Addresses that show how something is, to be changed. */
+/** Addresses that show a state and allow to change it. */
 const WITH_FORMS = /^\/projects\/[^/]+\/(knowledge_bases|agents)\/[^/]+\/settings$/
 
-/** Read-only users learn that before they type anything, and who may make changes. */
+/** Tells read-only users before they type anything, and names who may make changes. */
 function WriteGuard(props: { readonly path: string; readonly children: ComponentChildren }) {
   const { path, children } = props
   if (may('write')) return <>{children}</>
@@ -138,7 +138,7 @@ function WriteGuard(props: { readonly path: string; readonly children: Component
 }
 
 /**
- * Who is logged in decides what is shown: the page, the page with a question over it, or only the login. Before that is
+ * Shows, by login: the page, the page with a login window over it, or only the login. Until that is
  * known, its children are not shown.
  */
 function LoginGate({ children }: { readonly children: ComponentChildren }) {
@@ -176,7 +176,7 @@ function LoginPage() {
   )
 }
 
-/** Over the current view, which stays as it is: waiting requests continue afterwards. */
+/** Over the current view, which stays: waiting requests continue afterwards. */
 function LoginAgain() {
   const here = account.value
   const leave = () => {
@@ -194,7 +194,7 @@ function LoginAgain() {
   )
 }
 
-/** Asks for a name and its password. What was typed stays when they are wrong. */
+/** Asks for name and password. Input stays after a failure. */
 function LoginForm({ username = '' }: { readonly username?: string }) {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)

@@ -1,4 +1,4 @@
-/** The bar at the top, and the menu of a narrow window: over the view while it is open, closed by Escape or by going somewhere. */
+/** The bar at the top, and the menu of a narrow window: over the view while open, closed by Escape or by navigating. */
 
 import { effect, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
@@ -68,7 +68,7 @@ export function useMenu(): Menu {
   const { url } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
-  // At once: a menu that is opened right after stays open.
+  // Immediately: a menu opened right after stays open.
   useLayoutEffect(() => setIsOpen(false), [url])
   useEffect(() => {
     if (!isOpen) return
@@ -80,7 +80,7 @@ export function useMenu(): Menu {
       button.current?.focus()
     }
     const clicked = ({ target }: MouseEvent) => {
-      // The link to what is shown already changes no address.
+      // A link to the current view changes no address.
       if (target instanceof Element && target.closest('#side-bar a') !== null) setIsOpen(false)
     }
     narrow.addEventListener('change', widened)
@@ -95,7 +95,7 @@ export function useMenu(): Menu {
   return { isOpen, button, change: () => setIsOpen(!isOpen) }
 }
 
-/** Who is logged in, and the way out. */
+/** Who is logged in, and the logout. */
 function AccountButton() {
   const here = account.value
   if (here === undefined || loginState.value === 'off') return null

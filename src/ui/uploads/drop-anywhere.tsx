@@ -10,10 +10,10 @@ import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-file
 
 const DropTarget = lazyView(async () => (await import('./drop-target.tsx')).DropTarget)
 
-/** Dropped or chosen files waiting for the user to say what to do with them. */
+/** Dropped or chosen files, waiting for the user's decision. */
 export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
 
-/** What every view has that does not say itself what happens with files. */
+/** Used by every view that does not handle files itself. */
 export function DropAnywhere() {
   const files = givenFiles.value
   return (
@@ -37,14 +37,14 @@ export function DropAnywhere() {
 }
 
 interface WindowDropProps {
-  /** What happens with them: `Drop to add to teas`. */
+  /** What a drop does: `Drop to add to teas`. */
   readonly label: string
   readonly onFiles: (files: NamedFile[]) => void
 }
 
 const taker = signal<WindowDropProps | undefined>(undefined)
 
-/** Takes what is dropped while the view that holds it is open. */
+/** Takes dropped files while its view is open. */
 export function WindowDrop({ label, onFiles }: WindowDropProps) {
   const latest = useRef(onFiles)
   latest.current = onFiles
@@ -58,7 +58,7 @@ export function WindowDrop({ label, onFiles }: WindowDropProps) {
   return null
 }
 
-/** Without it, a browser opens a dropped file in place of the page, and all that was typed there is gone. */
+/** Without it, a browser opens a dropped file in place of the page, and all input is lost. */
 export function DropZone({ label, onFiles }: WindowDropProps) {
   const [isOver, setIsOver] = useState(false)
   const here = taker.value ?? { label, onFiles }

@@ -1,4 +1,4 @@
-/** What can be done with files dropped on a view that has no use for them itself. */
+/** Offers what to do with files dropped on a view that does not use them. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
@@ -125,7 +125,7 @@ function useTarget() {
   const isKnown = projects.value !== undefined
   const last = places.findLast(({ name }) => name !== SAMPLE_NAME)
   const chosen = picked ?? (here ?? last)?.key ?? NEW
-  // From then on only the user changes it, not a knowledge base created elsewhere or another view.
+  // From here on only the user changes it, not a new knowledge base or another view.
   useEffect(() => {
     if (isKnown) setPicked((before) => before ?? chosen)
   }, [isKnown])
@@ -135,7 +135,7 @@ function useTarget() {
     if (place !== undefined) return place
     const made = { project: projects.value?.[0]?.name ?? DEFAULT_PROJECT, name: name.trim() }
     await createKnowledgeBase(made.project, { name: made.name })
-    // It is there, whether the list of all can be read now or not.
+    // It exists, whether the full list can be read now or not.
     await refreshCatalog().catch(() => {})
     return made
   }
@@ -165,7 +165,7 @@ function useTarget() {
   return { target, fields }
 }
 
-/** An agent that reads this knowledge base alone: one that is there, or a new one. */
+/** An agent that reads only this knowledge base: an existing one, or a new one. */
 async function agentOver({ project, name }: KnowledgeBaseName) {
   const reads = `${project}.${name}`
   const agents = projects.value?.find((one) => one.name === project)?.agents ?? []

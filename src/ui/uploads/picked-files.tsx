@@ -1,4 +1,4 @@
-/** Files as a person gives them, by a drop or a picker, folders with all that is in them. */
+/** Files from a drop or a picker; folders with everything in them. */
 import { useRef } from 'preact/hooks'
 import { Button } from '../components/button.tsx'
 
@@ -8,7 +8,7 @@ export interface NamedFile {
   readonly content: File
 }
 
-/** Files whose rows are a table: they can be read with SQL as they are. */
+/** Files whose rows form a table: SQL can read them directly. */
 export const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
 
 /** Per drop. */
@@ -25,7 +25,7 @@ export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
 
 /** Dropped files. Folders are read one after the other. */
 export async function droppedFiles(transfer: DataTransfer): Promise<NamedFile[]> {
-  // They are gone after the event: all are taken before the first is waited for.
+  // They are gone after the event: all are taken before waiting for the first.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
   if (entries.length === 0) return pickedFiles(transfer.files)
   const found: NamedFile[] = []
@@ -47,7 +47,7 @@ async function collect(entry: FileSystemEntry, found: NamedFile[]): Promise<void
   if (!isFolder(entry)) return
   const reader = entry.createReader()
   for (;;) {
-    // It gives some at a time, and none at the end.
+    // It returns a few at a time, and none at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
       reader.readEntries(resolve, reject)
     })
@@ -64,7 +64,7 @@ function isFolder(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
   return entry.isDirectory
 }
 
-/** `teas/green/sencha.txt` is stored as `teas - green - sencha.txt`: a name holds no slash. */
+/** `teas/green/sencha.txt` is stored as `teas - green - sencha.txt`: a name must not contain a slash. */
 function named(path: string, content: File): NamedFile {
   const name = path
     .replace(/\//g, ' - ')
@@ -73,7 +73,7 @@ function named(path: string, content: File): NamedFile {
   return { name: name.slice(-NAME_CHARS_MAX).trim() || 'file', content }
 }
 
-/** A file or a folder. Not what systems leave in folders, nor hidden folders as `.git` with all that is in them. */
+/** A file or a folder. Skips system files, and hidden folders such as `.git` with everything in them. */
 function isVisible(name: string): boolean {
   return !name.startsWith('.') && name !== 'Thumbs.db'
 }

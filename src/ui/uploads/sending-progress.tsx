@@ -1,4 +1,4 @@
-/** How far the files of a knowledge base are on their way, all together. */
+/** The progress of a knowledge base's uploads, all together. */
 import { Button } from '../components/button.tsx'
 import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
@@ -10,7 +10,7 @@ export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
 }
 
-/** The same for where its files are not listed: those that failed, or wait for an answer, are one click away. */
+/** The same where its files are not listed: failed and waiting ones are one click away. */
 export function SendingState({ of }: { readonly of: Sending }) {
   const { project, knowledgeBase, files, failed } = of
   return (
@@ -25,7 +25,7 @@ export function SendingState({ of }: { readonly of: Sending }) {
   )
 }
 
-/** Uploads of all knowledge bases, for views that show none of them. */
+/** Uploads of all knowledge bases, for views that show no single one. */
 export function SendingFiles() {
   const all = sendings()
   const left = unsent.value
@@ -56,7 +56,7 @@ export function SendingFiles() {
   )
 }
 
-/** Sooner, a rate says nothing. */
+/** Before this, a rate means nothing. */
 const RATE_AFTER_MS = 1500
 
 /** `128 of 300 files sent · 12.0 MB of 30.0 MB · 4.0 MB a second · 4.5 s left`. */

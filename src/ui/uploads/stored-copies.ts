@@ -1,5 +1,5 @@
 /**
- * Files on the server that are the same as one to send, by their bytes; and under which name a file is sent. Two knowledge
+ * Files on the server with the same bytes as one to send, and the name to send a file under. Two knowledge
  * bases may each have a `report.pdf`: the second is stored as `report (teas).pdf`, and its document is `report.pdf`.
  */
 import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
@@ -60,7 +60,7 @@ export interface SendingName {
   readonly isAsked: boolean
 }
 
-/** Under which name a file is sent whose own name is taken by other bytes. */
+/** The name to send a file under if its own belongs to other bytes. */
 export async function freeName(given: Given): Promise<SendingName> {
   const { name } = given
   const files = await storedFiles(0)
@@ -76,7 +76,7 @@ async function twinsOf(
 ): Promise<readonly UploadedFile[]> {
   if (content.size > COMPARED_BYTES_MAX) return []
   const alike = files
-    // Read again, with a model, one without text may hold more.
+    // Read again with a model, a file without text may have more.
     .filter((one) => one.size_bytes === content.size && withoutText(one) === undefined)
     .toSorted((a, b) => Number(b.name === name) - Number(a.name === name))
     .slice(0, COMPARED_MAX)

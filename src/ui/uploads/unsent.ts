@@ -16,7 +16,7 @@ export const unsent = signal<readonly UnsentFile[]>([])
 
 const WINDOW = crypto.getRandomValues(new Uint32Array(2)).join('-')
 const STORE = 'uploads'
-/** Without locks it is not known which windows are open, and which files are theirs. */
+/** Without locks, it is unknown which windows are open, and which files are theirs. */
 const canKeep = 'locks' in navigator && 'indexedDB' in globalThis
 const opened: { database: Promise<IDBDatabase> | undefined } = { database: undefined }
 
@@ -30,7 +30,7 @@ export function forgetUnsent(ids: readonly number[]): void {
   void forget(ids.map(keyOf))
 }
 
-/** Takes them off the list, to be sent again or discarded. */
+/** Removes them from the list, to send them again or discard them. */
 export function takeUnsent(): readonly UnsentFile[] {
   const taken = unsent.value
   unsent.value = []
@@ -46,10 +46,10 @@ function keyOf(id: number): string {
   return `${WINDOW} ${id}`
 }
 
-/** Reads what windows that are closed by now have left. */
+/** Reads what closed windows have left. */
 export async function readUnsent(): Promise<void> {
   if (!canKeep) return
-  // It is held until this window is closed.
+  // Held until this window is closed.
   void navigator.locks.request(lockOf(WINDOW), () => new Promise(() => {})).catch(() => {})
   const { held = [] } = await navigator.locks.query()
   const open = new Set(held.map(({ name }) => name))
@@ -62,7 +62,7 @@ function lockOf(window: string): string {
   return `eider.uploads.${window}`
 }
 
-/** @returns undefined where the browser keeps nothing */
+/** @returns undefined if the browser stores nothing */
 async function inStore<T>(
   mode: IDBTransactionMode,
   work: (store: IDBObjectStore) => IDBRequest<T>,
@@ -73,7 +73,7 @@ async function inStore<T>(
     const database = await opened.database
     return await settled(work(database.transaction(STORE, mode).objectStore(STORE)))
   } catch {
-    // A full disk or a private window: sending goes on without it.
+    // A full disk or a private window: sending continues without it.
     return undefined
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Uploads into knowledge bases. They go on when another view is opened, and resume by themselves after a lost connection. A
+ * Uploads into knowledge bases. They continue when another view is opened, and resume after a lost connection. A
  * knowledge base's arrived files become one job, which the server continues whether this page is open or not.
  */
 import { signal } from '@preact/signals'
@@ -17,7 +17,7 @@ import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 const SENDING_MAX = 2
 /** With more files than this, the first are stored while the rest is being sent. */
 const JOB_FILES_MAX = 200
-/** How often something that was cut off is sent again by itself. */
+/** How often an interrupted upload is retried automatically. */
 const ATTEMPTS_MAX = 4
 const ATTEMPT_PAUSE_MS = 2000
 
@@ -27,7 +27,7 @@ export interface Upload extends NamedFile {
   readonly knowledgeBase: string
   /** `arrived`: the server has the file; a job starts when the knowledge base's other files have arrived, too. */
   readonly state: 'waiting' | 'sending' | 'arrived' | 'failed'
-  /** Its name on the server, where its own is another file's. */
+  /** Its name on the server, if its own belongs to another file. */
   readonly sentAs: string
   readonly replaces: boolean
   /** Whether a model reads its pages without text: asked if needed. */
@@ -35,7 +35,7 @@ export interface Upload extends NamedFile {
   readonly sentBytes: number
   /** How often the connection was cut while it was sent. */
   readonly cuts: number
-  /** Under which names the server has it: several of a ZIP file. Empty: it has not arrived. */
+  /** Its names on the server: several for a ZIP file. Empty: it has not arrived. */
   readonly storedAs: readonly string[]
   readonly failure?: Error
   /** Set for a file of a ZIP whose other files have arrived. */
@@ -48,7 +48,7 @@ export interface Upload extends NamedFile {
   }
 }
 
-/** The files of one knowledge base, since the first of those that are still on their way. */
+/** The files of one knowledge base, since the first one still being sent. */
 export interface Sending {
   readonly project: string
   readonly knowledgeBase: string
@@ -96,7 +96,7 @@ export function addUploads(
 
 void readUnsent()
 
-/** Sends what windows that are closed by now have left. */
+/** Sends what closed windows have left. */
 export function resumeUnsent(): void {
   const places = Map.groupBy(takeUnsent(), keyOf)
   for (const [first, ...rest] of places.values()) {
@@ -104,14 +104,14 @@ export function resumeUnsent(): void {
   }
 }
 
-/** One that was taken off the list may still be on its way: its id is not given again. */
+/** A removed one may still be sending: its id is not reused. */
 function nextId(): number {
   ids.last += 1
   return ids.last
 }
 
 interface Retry {
-  /** Files that have its name give way. */
+  /** Replaces files of its name. */
   readonly replaces?: boolean
   /** The answer to whether a model should read it. */
   readonly ocr?: OcrWish
@@ -141,7 +141,7 @@ function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean)
 
 const NOT_SENT = { sentBytes: 0, cuts: 0, storedAs: [] } as const
 
-/** Only what was to become of it failed: unless the file is gone there, it need not be sent once more. */
+/** Only the step after the upload failed: unless the file is gone from the server, it need not be sent again. */
 function isOnServer({ storedAs, failure }: Upload): boolean {
   return storedAs.length > 0 && !(failure instanceof ApiError && failure.code === 'file_not_found')
 }
@@ -150,7 +150,7 @@ function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] 
   return all.filter(({ partOf }) => partOf?.id !== zipId)
 }
 
-/** Takes the file that has its name on the server already, as it is. */
+/** Uses the server's file of the same name, unchanged. */
 export function takeStored(id: number): void {
   change(id, ({ failure: _, ...upload }) => {
     const storedAs = [upload.partOf?.name ?? upload.sentAs]
@@ -159,7 +159,7 @@ export function takeStored(id: number): void {
   goOn()
 }
 
-/** Takes it off the list, and aborts it if it is being sent. */
+/** Removes it from the list, and aborts it if it is being sent. */
 export function forgetUpload(id: number): void {
   forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
@@ -167,7 +167,7 @@ export function forgetUpload(id: number): void {
   goOn()
 }
 
-/** One for each knowledge base that files are on their way to, or were refused of. */
+/** One for each knowledge base with files being sent or refused. */
 export function sendings(): readonly Sending[] {
   const groups = Map.groupBy(uploads.value, keyOf)
   return [...groups].flatMap(([key, group]) => {
@@ -222,7 +222,7 @@ function goOn(): void {
   for (const arrived of completeGroups(uploads.value)) void begin(arrived)
 }
 
-/** A connection was cut: nothing more is sent for a moment, and nothing before the server is back. */
+/** After a lost connection, sending pauses for a moment and until the server is back. */
 function waitThenGoOn(): void {
   if (pause.isOn) return
   pause.isOn = true
@@ -253,7 +253,7 @@ async function send(upload: Upload): Promise<void> {
       tellFailed(`${name}: ${found}`, OCR_HELP)
     }
     const storedAs = files.map((file) => file.name)
-    // Where it has to be sent once more, it takes the place of what it has itself stored.
+    // A repeated upload replaces what it has itself stored.
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
     if (isTaken(error) && (await isKnown(upload, true))) return
@@ -274,14 +274,14 @@ async function send(upload: Upload): Promise<void> {
   }
 }
 
-/** Not part of what the page loads first. */
+/** Loaded later than the page. */
 const copies = () => import('./stored-copies.ts')
 
 function isTaken(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'file_exists'
 }
 
-/** Whether it need not be sent: then its copy is taken. */
+/** Whether it need not be sent, because a copy is used. */
 async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boolean> {
   const copy = await (await copies()).knownCopy(upload, isFresh)
   if (copy === undefined) return false
@@ -296,7 +296,7 @@ async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boo
 /** How to set the model that reads scans. */
 export const OCR_HELP = { label: 'Set an OCR model', href: '/docs/formats#scanned-pages' }
 
-/** What could not be stored of a ZIP file is listed by itself. */
+/** Unreadable members of a ZIP file are listed separately. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {
   const parts = left.map(({ name, code, detail }): Upload => {
     // The server's codes are those of its errors.
@@ -369,6 +369,6 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
 }
 
 addEventListener('beforeunload', (event) => {
-  // After signing out, nothing of it may stay.
+  // Signing out removes everything.
   if (uploads.value.some(isGoing) && !isLeaving.value) event.preventDefault()
 })

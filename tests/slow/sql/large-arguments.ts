@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { isScalarFunction } from '../../../src/sql/guard/function-lists.ts'
+import { isAggregateFunction, isScalarFunction } from '../../../src/sql/guard/function-lists.ts'
 import { type ServerProcess, startSupervised, withFolder } from '../server/server-process.ts'
 
 const ROWS = 10_000
@@ -42,24 +42,28 @@ export async function largeStatements(): Promise<readonly string[]> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
   const reader = await connection.runAndReadAll(`SELECT DISTINCT function_name,
-      array_to_string(parameter_types, ';') FROM duckdb_functions()
-    WHERE function_type = 'scalar' AND regexp_matches(function_name, '^[a-z]')
+      list_transform(parameters, lambda name, n: coalesce(parameter_types[n],
+        CASE WHEN name IN ('l', 'l1', 'l2', 'list', 'arr') THEN 'LIST' ELSE 'ANY' END))
+    FROM duckdb_functions()
+    WHERE function_type IN ('scalar', 'aggregate', 'macro') AND regexp_matches(function_name, '^[a-z]')
       AND regexp_matches(coalesce(return_type, 'ANY'), '\\[\\]|LIST|STRUCT|MAP|VARCHAR|BLOB|JSON|ANY|^T$')
     ORDER BY ALL`)
   const calls = new Set<string>()
-  for (const [name, types] of reader.getRows()) {
-    if (!isScalarFunction(String(name))) continue
-    const wanted = String(types ?? '')
-      .split(';')
-      .filter((type) => type !== '')
-    const args = wanted.map((type) => ARGUMENTS.find(([pattern]) => pattern.test(type))?.[1])
+  for (const [name, types] of reader.getRowsJS()) {
+    if (!isScalarFunction(String(name)) && !isAggregateFunction(String(name))) continue
+    const args = (types as readonly string[]).map((type) => {
+      return ARGUMENTS.find(([pattern]) => pattern.test(type))?.[1]
+    })
     if (args.length > 0 && !args.includes(undefined)) calls.add(`${name}(${args.join(', ')})`)
   }
   connection.closeSync()
   instance.closeSync()
   const sources = SIZES.flatMap((bytes) => SOURCES.map((sourceOf) => sourceOf(bytes)))
   return sources.flatMap((source) => {
-    return [...calls].map((call) => `SELECT sum(hash(${call})) FROM ${source}`)
+    return [...calls].map((call) => {
+      const isOfRows = isAggregateFunction(call.slice(0, call.indexOf('(')))
+      return `SELECT ${isOfRows ? `hash(${call})` : `sum(hash(${call}))`} FROM ${source}`
+    })
   })
 }
 

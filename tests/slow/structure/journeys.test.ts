@@ -15,7 +15,10 @@ const AGENTS = '/api/projects/mindsdb/agents'
 
 interface Journey {
   readonly name: string
-  /** Files that may take part. It only goes down, except by what a new capability needs. */
+  /**
+   * Files that may take part. It only goes down, except by what a new capability needs. Four to five more than were seen:
+   * on a busy machine, work in the background can fall into every round.
+   */
   readonly filesMax: number
   readonly method: string
   readonly path: string

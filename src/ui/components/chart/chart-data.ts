@@ -1,4 +1,4 @@
-/** Which chart suits some rows, and what it draws. Pure. */
+/** Which chart suits some rows, and its data. Pure. */
 import type { Cell, Column } from '../../api/sql.ts'
 import { isNothing, isNumberType } from '../table/cell-text.ts'
 
@@ -95,7 +95,7 @@ export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice
     if (otherText !== undefined && canGroup) {
       return { kind: 'bar', x: text, y: [first], by: otherText }
     }
-    // More bars than can be read are drawn only where the first ones are the largest.
+    // Too many bars to read are drawn only if the first ones are the largest.
     if (rows.length <= BARS_MAX || isSorted(rows, first, -1)) return { kind: 'bar', x: text, y }
   }
   if (second === undefined) return { kind: 'histogram', x: first, y: [] }
@@ -105,7 +105,7 @@ export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice
   return { kind: 'scatter', x: first, y: [second] }
 }
 
-/** Ids may be numbers but measure nothing: they are used only if there is nothing else. */
+/** Ids may be numbers but measure nothing: they are used only as a last resort. */
 function measuresOf(columns: readonly Column[], numbers: readonly number[]): readonly number[] {
   const measures = numbers.filter((column) => !/(^|_)id$/i.test(columns[column]?.name ?? ''))
   return measures.length === 0 ? numbers : measures
@@ -181,7 +181,7 @@ interface Places {
   readonly left: string
 }
 
-/** One place for each row; where groups share them, for each word. */
+/** One position for each row; for each word, if groups share words. */
 function wordPlaces(cells: readonly Cell[], isShared: boolean, max: number): Places {
   const all = cells.map(textOf)
   const distinct = isShared ? [...new Set(all)] : all
@@ -277,7 +277,7 @@ const BINS = 30
 const VALUES_MAX = 40
 const DAY = 86_400
 
-/** How often values occur: numbers and times in ranges of a round width, other values each. */
+/** How often values occur: numbers and times in ranges of a round width, other values separately. */
 function histogram(cells: readonly Cell[], isTime: boolean): ChartData {
   const { labels, counts, left } = binned(cells, isTime)
   return {

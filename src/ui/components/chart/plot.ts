@@ -10,7 +10,7 @@ interface Plot extends ChartData {
 }
 
 const WORD_CHARS_MAX = 14
-/** So far apart at least are the words below an axis. */
+/** Minimum distance between the labels of an axis. */
 const WORD_PX = 76
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
@@ -34,13 +34,13 @@ function fromNothing(_: uPlot, low: number, high: number): [number, number] {
   return [low < 0 ? low - room : 0, high > 0 ? high + room : 0]
 }
 
-/** Where the axis ends at a value of several rows, uPlot draws the first of them alone. */
+/** If the axis ends at a value of several rows, uPlot draws only the first of them. */
 function withRoom(_: uPlot, low: number, high: number): [number, number] {
   const room = (high - low) * 0.01 || 1
   return [low - room, high + room]
 }
 
-/** @returns what takes it away */
+/** @returns a function that removes it */
 export function drawPlot(host: HTMLElement, plot: Plot): () => void {
   const read = colourReader(host)
   const colour = (index: number) => read(`--series-${(index % 8) + 1}`)
@@ -51,7 +51,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
     {
       width: plot.width,
       height: plot.height,
-      // Times are shown as they were written, which is without a zone.
+      // Times are shown as written, without a zone.
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: {
         ...(hasBars(plot) ? { y: { range: fromNothing }, second: { range: fromNothing } } : {}),
@@ -82,7 +82,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
         ...plot.y.map((_, index) => seriesOf(plot, index, colour(index))),
       ],
     },
-    // uPlot reads them and changes nothing.
+    // uPlot only reads them.
     [plot.x, ...plot.y.map(({ values }) => values)] as unknown as uPlot.AlignedData,
     host,
   )

@@ -100,7 +100,7 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
   const extensions = extensionsOf(options)
   const kept = new Map<string, EditorState>()
   let shown = { key: '', text: '' }
-  /** Texts reported to the owner, which may come back late during fast typing. */
+  /** Texts reported to the owner, which may return late during fast typing. */
   let told: readonly string[] = []
   const view = new EditorView({
     root,

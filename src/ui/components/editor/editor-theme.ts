@@ -1,4 +1,4 @@
-/** How code looks: in the words of `styles/design-tokens.css`, which reach into the shadow tree and know light from dark. */
+/** The look of code, by the tokens of `styles/design-tokens.css`, which apply inside the shadow tree and know light and dark. */
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import type { Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
@@ -19,7 +19,7 @@ const FRAME = EditorView.theme({
     color: 'var(--ink)',
     backgroundColor: 'var(--panel)',
     height: '100%',
-    // Where an owner sets them, it is as high as its text, between the two.
+    // If an owner sets them, it is as high as its text, between the two.
     minHeight: 'var(--editor-least, 0)',
     maxHeight: 'var(--editor-most, none)',
     fontSize: '0.9rem',

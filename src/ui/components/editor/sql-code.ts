@@ -17,7 +17,7 @@ export function codeOf(text: string): string {
 
 /** Whether the end is within a literal or a comment. A quoted name is code here. */
 export function endsInText(before: string): boolean {
-  // A letter after it belongs to a literal or comment that is still open, or to none.
+  // A following letter belongs to a literal or comment that is still open, or to none.
   const last = [...`${before}x`.matchAll(NOT_CODE)].at(-1)
   return last !== undefined && last.index + last[0].length > before.length && !/^["`]/.test(last[0])
 }

@@ -1,4 +1,4 @@
-/** A control with its name, what it is for, and what is wrong with what was typed. */
+/** A control with its label, its hint, and the error for its input. */
 import type {
   ComponentChildren,
   InputHTMLAttributes,
@@ -54,7 +54,7 @@ interface SelectFieldProps
   readonly onChoose: (value: string) => void
 }
 
-/** One of several, chosen from a list. */
+/** A choice from a list. */
 export function SelectField({
   label,
   hint,
@@ -102,7 +102,7 @@ interface TextFieldProps
   readonly onText: (text: string, input: HTMLInputElement) => void
 }
 
-/** One line that is typed: a text, a number, a date, a secret. */
+/** A line of input: a text, a number, a date, a secret. */
 export function TextField({
   label,
   hint,
@@ -111,7 +111,7 @@ export function TextField({
   onText,
   ...attributes
 }: TextFieldProps) {
-  // Preact's types know each kind of input by itself; this is one of them.
+  // Preact's types know each kind of input separately; this is one of them.
   const input = { dir: 'auto', ...attributes, type } as InputProps
   return (
     <Field label={label} hint={hint} error={error}>
@@ -135,7 +135,7 @@ interface TextAreaFieldProps
   readonly onText: (text: string) => void
 }
 
-/** Several lines that are typed. */
+/** Several lines of input. */
 export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
@@ -161,9 +161,9 @@ interface CheckProps {
   readonly children: ComponentChildren
 }
 
-/** A box to tick with its words, or one of several to choose. */
+/** A checkbox with its label, or a radio button. */
 export function Check({ type = 'checkbox', onCheck, children, ...state }: CheckProps) {
-  // Preact's types know each kind of input by itself; this is one of them.
+  // Preact's types know each kind of input separately; this is one of them.
   const input = { ...state, type } as InputHTMLAttributes
   return (
     <label class="check">

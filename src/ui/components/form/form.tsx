@@ -1,4 +1,4 @@
-/** A form that sends itself: what was typed stays, and why it failed is shown above its button. */
+/** A form that sends itself: input stays, and a failure is shown above its button. */
 import type { ComponentChildren, FormHTMLAttributes } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button } from '../button.tsx'
@@ -10,9 +10,9 @@ interface FormProps extends Omit<FormHTMLAttributes, 'action' | 'label' | 'onSub
   /** The verb on the button: `Create`. */
   readonly verb: string
   readonly look?: string
-  /** Something has to be typed yet that no field can ask for by itself. */
+  /** Some required input is missing that no field can require by itself. */
   readonly isIncomplete?: boolean
-  /** @returns once it is sent; what it throws is shown */
+  /** @returns once it is sent; an error it throws is shown */
   readonly onSend: () => Promise<void>
   /** More buttons. */
   readonly beside?: ComponentChildren
@@ -59,7 +59,7 @@ interface FormDialogProps {
   readonly children: ComponentChildren
 }
 
-/** A window with a form. What was typed stays while it is sent, and when that fails, which it says. */
+/** A window with a form. Its input stays while it is sent and when that fails; it then shows the failure. */
 export function FormDialog(props: FormDialogProps) {
   const { title, verb, size = 'plain', isIncomplete = false, onSubmit, onClose, children } = props
   const { act, failure, isBusy } = useAction()

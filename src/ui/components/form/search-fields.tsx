@@ -1,4 +1,4 @@
-/** Fields of searches, languages and models, as several forms have them. */
+/** Fields for searches, languages and models, used by several forms. */
 import { FUSIONS, type Fusion } from '../../../core/domain/hybrid-search.ts'
 import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
@@ -6,7 +6,7 @@ import { SelectField, TextField } from './field.tsx'
 
 const SHOWN_FOR_AUTOMATIC = 0.5
 
-/** How much meaning counts against keywords in a hybrid search. */
+/** The weight of meaning against keywords in a hybrid search. */
 export function WeightField(props: {
   /** 0: keywords only, 1: meaning only; null: automatic. */
   readonly alpha: number | null
@@ -60,7 +60,7 @@ export function ModeField({ mode, onChoose }: ModeFieldProps) {
   return <SelectField label="Search by" value={mode} onChoose={choose} options={MODE_CHOICES} />
 }
 
-/** How the semantic and the keyword ranking become one. */
+/** How the semantic and the keyword ranking are combined. */
 export function FusionField(props: {
   readonly fusion: string | null
   /** The words for null, if it can be chosen: `As set for the knowledge base`. */

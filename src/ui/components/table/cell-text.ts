@@ -1,7 +1,7 @@
 /** Cells as texts: shown, copied, compared. Pure. */
 import type { Cell } from '../../api/sql.ts'
 
-/** A cell as text: as it is copied, or as much of it as a line shows. */
+/** A cell as text: for copying, or as much of it as a line shows. */
 export function cellText(cell: Cell, charsMax = Number.POSITIVE_INFINITY): string {
   if (isNothing(cell)) return 'null'
   const text = typeof cell === 'object' ? jsonText(cell, charsMax) : String(cell)
@@ -19,13 +19,13 @@ function jsonText(value: object | null, charsMax: number): string {
   return JSON.stringify(Object.fromEntries(Object.entries(value).slice(0, charsMax)))
 }
 
-/** How a cell is shown in its line: without parts of a second that are zero. */
+/** How a line shows a cell: without zero fractions of a second. */
 export function shownCell(cell: Cell, type: string, charsMax: number): string {
   const text = cellText(cell, charsMax)
   return type.startsWith('TIME') ? text.replace(/\.0+(?=$|[+-])/, '') : text
 }
 
-/** Rows as spreadsheets take them: a cell with a tab, a line break or a quote is quoted, null is empty. */
+/** Rows in the form of spreadsheets: a cell with a tab, a line break or a quote is quoted, null is empty. */
 export function tsvOf(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => row.map(tsvCell).join('\t')).join('\n')
 }

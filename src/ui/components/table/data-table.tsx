@@ -1,6 +1,6 @@
 /**
  * The rows of a statement as a grid. Only visible cells are in the page, so half a million rows or a thousand columns
- * scroll as ten do. Keys move the selected cell, Shift extends the selection, Mod+C copies it, Enter opens the cell.
+ * scroll like ten. Keys move the selected cell, Shift extends the selection, Mod+C copies it, Enter opens the cell.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
@@ -135,7 +135,7 @@ function reveal(
     element.scrollLeft = Math.min(left, right - clientWidth + NUMBERS_PX)
 }
 
-/** As the first rows suggest, unless an edge was dragged. */
+/** By the first rows, unless the user dragged an edge. */
 function useWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]) {
   const isKnown = rows.length > 0
   const suggested = useMemo(() => suggestedWidths(columns, rows), [columns, isKnown])
@@ -212,7 +212,7 @@ function rowOf(part: Element): number {
 /** A text of 50 MB would stop the browser. */
 const CHARS_MAX = 100_000
 
-/** All of one cell. */
+/** The whole content of one cell. */
 function WholeCell({
   name,
   type,

@@ -1,4 +1,4 @@
-/** The large table without its elements: which rows and columns are seen, and which cells are selected. Pure. */
+/** The state of the large table: visible rows and columns, and selected cells. Pure. */
 import type { Cell, Column } from '../../api/sql.ts'
 import { cellText, isNumberType } from './cell-text.ts'
 
@@ -79,7 +79,7 @@ export interface Place {
   readonly column: number
 }
 
-/** A rectangle of cells, from where it was started to where keys act. */
+/** A rectangle of cells, from its start to the cell where keys act. */
 export interface Selection {
   readonly from: Place
   readonly at: Place

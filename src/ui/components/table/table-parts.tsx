@@ -185,10 +185,10 @@ export function cellId({ row, column }: Place): string {
 }
 
 const SAID_CHARS_MAX = 160
-/** A sum over more would make each step of the keys slow. */
+/** Beyond this, a sum would make each step of the keys slow. */
 const SUMMED_CELLS_MAX = 200_000
 
-/** The selected cells, and what to do with them. */
+/** The selected cells, and their actions. */
 export function TableFoot(props: {
   readonly columns: readonly Column[]
   readonly rows: Rows
@@ -226,7 +226,7 @@ export function TableFoot(props: {
   )
 }
 
-/** One cell as it is, several as a spreadsheet takes them. */
+/** A single cell unchanged, several for a spreadsheet. */
 export function chosenText(rows: Rows, chosen: Rectangle): string {
   if (cellCount(chosen) === 1) return cellText(rows[chosen.top]?.[chosen.left])
   return tsvOf(chosenRows(rows, chosen))

@@ -75,7 +75,7 @@ async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSi
   return { items: found.slice(0, SHOWN_MAX) }
 }
 
-/** The last jobs that filled a knowledge base: they are the server's, so that nothing is lost when the page is. */
+/** The last jobs that filled a knowledge base. They are the server's, so nothing is lost with the page. */
 function InsertJobs(
   props: KnowledgeBaseName & {
     /** Id of a job that has just started; 0: none. */

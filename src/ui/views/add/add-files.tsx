@@ -1,4 +1,4 @@
-/** Files into a knowledge base: dropped or chosen, each with its progress and what is wrong with it. */
+/** Files into a knowledge base: dropped or chosen, each with its progress and its error. */
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
@@ -61,7 +61,7 @@ function mayTakeStored(upload: Upload): boolean {
 /** Statuses for a problem with the file itself: its name, type or size. */
 const REFUSED: readonly number[] = [400, 413, 415, 422]
 
-/** Whether it may go better the next time: not where the file itself is what is wrong. */
+/** Whether a retry may help: not if the file itself is faulty. */
 function mayRetry(upload: Upload): boolean {
   const { failure, content, partOf, storedAs } = upload
   if (isNameTaken(upload) || storedAs.length > 0) return true
@@ -97,7 +97,7 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
 
 const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
 
-/** What can be done with many at once. */
+/** Actions for many at once. */
 function OfAll(props: { readonly going: readonly Upload[]; readonly failed: readonly Upload[] }) {
   const { going, failed } = props
   const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
@@ -121,7 +121,7 @@ function OfAll(props: { readonly going: readonly Upload[]; readonly failed: read
 
 const replaceUpload = ({ id }: Upload) => retryUpload(id, { replaces: true })
 
-/** What can be done with a file that was not added: words, and what they do. */
+/** Actions for a file that was not added: label and function. */
 function waysOn(upload: Upload): readonly (readonly [words: string, act: () => void])[] {
   const { id, partOf } = upload
   if (asksForOcr(upload)) {

@@ -32,7 +32,7 @@ async function begin(
   const note = ({ state, error_count: leftOut }: Job) => {
     if (state === 'done' && leftOut === 0) onStored()
   }
-  // How it ends is shown in the list of jobs.
+  // The list of jobs shows how it ends.
   void watchJob(job.id, note, new AbortController().signal).catch(() => {})
 }
 
@@ -144,7 +144,7 @@ function split(text: string, between: RegExp): string[] {
 const PREVIEW_ROWS = 5
 const CELL_CHARS_MAX = 200
 
-/** The rows of a SELECT, after a look at the first of them. */
+/** The rows of a SELECT, with a preview of the first ones. */
 export function AddRows(props: WayInProps) {
   const sql = useDraft(props, 'sql')
   const [preview, setPreview] = useState<Rows>()
@@ -275,7 +275,7 @@ function shownCell(cell: unknown): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
 }
 
-/** Longer ones are kept as long as the page is open: what a tab may store is limited. */
+/** Longer ones last as long as the page: what a tab may store is limited. */
 const STORED_CHARS_MAX = 500_000
 
 const texts = new Map<string, string>()
@@ -284,7 +284,7 @@ interface Draft {
   readonly value: string
   /** For the field that it is typed into. */
   readonly field: { readonly value: string; readonly onText: (text: string) => void }
-  /** Where it has not been changed since it was `sent`. */
+  /** If it has not changed since it was `sent`. */
   readonly clear: (sent: string) => void
 }
 

@@ -107,7 +107,7 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
   )
 }
 
-/** Connects once, and shows what the database says. */
+/** Connects once, and shows the database's reply. */
 function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
   const { act, failure, isBusy } = useAction()
   const [outcome, setOutcome] = useState<string>()
@@ -126,7 +126,7 @@ function Test({ address, json }: { readonly address: string; readonly json?: unk
   )
 }
 
-/** What each of the two checks answers: for a connection that is stored, and for one that is not yet. */
+/** The answers of the two checks: for a stored connection, and for a new one. */
 type Check =
   | { readonly success: boolean; readonly error_message: string | null }
   | { readonly status: string; readonly detail?: string }

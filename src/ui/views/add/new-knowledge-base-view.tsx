@@ -1,4 +1,4 @@
-/** A new knowledge base: its name is enough, everything else has a default that fits most documents. */
+/** A new knowledge base: it needs only a name, everything else has a default that fits most documents. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
@@ -19,7 +19,7 @@ import { tellFailed } from '../../shell/notices.tsx'
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
-  // Some may use other projects alone, which are known a moment after the page.
+  // Some users may only use other projects, which are known a moment after the page.
   const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
   const form: DraftProps = {
     draft,

@@ -25,7 +25,7 @@ const LOOK_AGAIN_MS = 1000
 export function Sources({ project, name, onBegun }: WayInProps) {
   const read = useResource((signal) => listSources(project, name, signal), [project, name])
   const { data, reload } = read
-  // Once they are there, a look that failed says nothing.
+  // Once they are loaded, a failed refresh is ignored.
   const sources = { ...read, failure: data === undefined ? read.failure : undefined }
   const isRunning = data?.some(({ job_id: id, last_run: last }) => {
     return id !== null || last?.state === 'running'

@@ -39,7 +39,7 @@ function modelIn(agent: Agent | undefined) {
   return agent !== undefined && 'provider' in agent.model ? agent.model : undefined
 }
 
-/** The answer to a request that sent a key shows it once more: what stays on the page has none. */
+/** The answer to a request with a key shows it once more: the page must not keep it. */
 export function withoutKey(agent: Agent): Agent {
   const model = modelIn(agent)
   return model?.api_key ? { ...agent, model: { ...model, api_key: MASKED } } : agent
@@ -51,7 +51,7 @@ export function keyedProviderOf(agent: Agent | undefined): string | undefined {
   return model?.api_key ? model.provider : undefined
 }
 
-/** The form's content after `sent` was saved: what was typed meanwhile, else what the server has now. */
+/** The form's content after `sent` was saved: input typed meanwhile, else the server's current state. */
 export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
   const before = new Map<string, unknown>(Object.entries(sent))
   const typed = Object.entries(latest).filter(([key, value]) => {
@@ -69,7 +69,7 @@ export function definitionOf(draft: AgentDraft, before?: Agent) {
     prompt_template: draft.promptTemplate,
     params: {
       ...before?.params,
-      // Empty values must be sent: missing ones stay as they are stored.
+      // Empty values must be sent: missing ones keep their stored value.
       mode: draft.mode === '' ? 'text' : draft.mode,
       timeout: limitOf(draft.timeoutSeconds),
       max_steps: limitOf(draft.maxSteps),
@@ -119,7 +119,7 @@ export function keepDraft(place: string, { draft, base }: KeptDraft): void {
   try {
     sessionStorage.setItem(keyOf(place), JSON.stringify(kept))
   } catch {
-    // A browser that keeps nothing loses it with a reload, and nothing else.
+    // If the browser stores nothing, only a reload loses it.
   }
 }
 
@@ -129,7 +129,7 @@ export function forgetDraft(place: string): void {
 
 export function keptDraft(place: string): KeptDraft | undefined {
   try {
-    // Written above; what an older page wrote may lack fields.
+    // Written above; an older page's version may lack fields.
     const kept = JSON.parse(sessionStorage.getItem(keyOf(place)) ?? 'null') as KeptDraft | null
     if (kept === null) return
     return { ...kept, draft: { ...draftOf(kept.base), ...kept.draft } }

@@ -90,7 +90,7 @@ const PROVIDERS = [
   ['lmstudio', 'LM Studio'],
 ] as const
 
-/** Which model an agent has, and how it is reached. */
+/** The agent's model, and how to reach it. */
 function ModelFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
@@ -319,7 +319,7 @@ export function PickGroup(props: {
   )
 }
 
-/** Whether a name or a pattern (`shop.*`) among those that are picked means it. Case makes no difference. */
+/** Whether a picked name or pattern (`shop.*`) includes it. Ignores case. */
 export function isCovered({ schema, name }: Choice, picked: readonly string[]): boolean {
   const whole = `${schema}.${name}`.toLowerCase()
   return picked.some((one) => {

@@ -1,4 +1,4 @@
-/** What all views of one agent have around them: its name, its model, what it reads, and the way to each of them. */
+/** The frame of all views of one agent: its name, its model, what it reads, and links to them. */
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'

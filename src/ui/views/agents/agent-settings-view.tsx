@@ -59,7 +59,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
     void act(async () => {
       // Another window may have changed it since it was shown here.
       const answer = await requestStream(at)
-      // The server's schema of the route says what it is.
+      // The server's schema of the route guarantees it.
       const now = (await bodyOf(answer, () => answer.json())) as Agent
       if (now.updated_at !== known.updated_at) {
         setNewer(now)
@@ -79,7 +79,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   const remove = async () => {
     await request(at, { method: 'DELETE' })
     forgetDraft(at)
-    // Before the list is read again: this view would say that the agent is gone.
+    // Before the list is read again: otherwise this view would report a missing agent.
     route('/')
     await refreshCatalog().catch(() => {})
   }
@@ -163,7 +163,7 @@ interface ProbeProps {
   readonly note?: string
 }
 
-/** One tiny call of a model: as it is stored, or as it is typed. */
+/** One tiny call of a model: as stored, or as typed. */
 function Probe({ address, json = {}, note = '' }: ProbeProps) {
   const [outcome, setOutcome] = useState<AgentProbe>()
   const { act, failure, isBusy } = useAction()
@@ -200,7 +200,7 @@ const PLACE = '/new'
 export function NewAgentView() {
   const { route, query } = useLocation()
   const [chosen, setProject] = useState(query.project)
-  // Some may use other projects alone, which are known a moment after the page.
+  // Some users may only use other projects, which are known a moment after the page.
   const project = chosen ?? projects.value?.[0]?.name ?? DEFAULT_PROJECT
   const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
   const create = async () => {

@@ -1,4 +1,4 @@
-/** Asking an agent, in a conversation that is kept. */
+/** Asks an agent, in a stored conversation. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
@@ -49,11 +49,11 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
 }
 
 const LOOK_AGAIN_MS = 2000
-/** While something is read, a question may wait for it. */
+/** While files are being read, a question may wait for them. */
 const LOOK_SOON_MS = 500
 const JOBS_MAX = 20
 
-/** What is still being sent and read of the agent's knowledge bases. */
+/** What is still being sent and read into the agent's knowledge bases. */
 function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
@@ -95,7 +95,7 @@ interface ConversationListProps {
   readonly conversations: Conversations
 }
 
-/** The conversations with an agent that are kept, the one asked last first. */
+/** An agent's stored conversations, the latest question first. */
 function ConversationList({ agent, open, conversations: found }: ConversationListProps) {
   const { route } = useLocation()
   const { project, name } = agent
@@ -104,7 +104,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
     { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
   ])
   const remove = async (id: string) => {
-    // One that is being answered would be kept again with its answer.
+    // A running one would be stored again with its answer.
     await stopped(placeOf(agent, id))
     await deleteConversation(agent, id)
     forgetTurns(placeOf(agent, id))
@@ -169,7 +169,7 @@ interface Conversations extends Resource<ListedConversations> {
   readonly showMore: () => void
 }
 
-/** The conversations with an agent, read again when one changes here, and every few seconds for what other windows do. */
+/** An agent's conversations, read again when one changes here, and every few seconds for changes by other windows. */
 function useConversationList(agent: AgentName): Conversations {
   const [limit, setLimit] = useState(PAGE)
   const found = useResource(

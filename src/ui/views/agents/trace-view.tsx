@@ -166,7 +166,7 @@ export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): reado
 interface WaterfallProps {
   readonly calls: readonly Call[]
   readonly wholeMs: number
-  /** The one that is unfolded. */
+  /** The unfolded one. */
   readonly at: number
   readonly onOpen: (index: number) => void
   readonly detailOf: (call: Call) => ComponentChildren

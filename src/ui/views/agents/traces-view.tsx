@@ -86,7 +86,7 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
   )
 }
 
-/** Another choice is another address. */
+/** Each choice has its own address. */
 function AgentSelect(props: {
   readonly project: string | undefined
   readonly name: string | undefined
@@ -213,9 +213,9 @@ const POLL_MS = 2000
 
 export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
-  /** Called when one of them is over. */
+  /** Called when one of them has ended. */
   readonly onEnd: () => void
-  /** Shown when none is being answered. */
+  /** Shown when none is running. */
   readonly children?: ComponentChildren
 }) {
   const { isShown, onEnd, children } = props

@@ -1,4 +1,4 @@
-/** The files on the server, the newest first: each opens in SQL, can be had back, and deleted. */
+/** The files on the server, newest first: each can be opened in SQL, downloaded and deleted. */
 import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'

@@ -1,4 +1,4 @@
-/** Home: the ways to add something, what is running, what failed, what is new, and the projects with what is in them. */
+/** Home: ways to add something, running jobs, failures, news, and the projects with their contents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   catalogFailure,
@@ -30,7 +30,7 @@ import { FileList } from './file-list.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
-/** What others make, or this person in another window, appears by itself. */
+/** Changes by other clients or windows appear on their own. */
 const ASK_AGAIN_MS = 15_000
 
 export function HomeView() {
@@ -62,7 +62,7 @@ export function HomeView() {
   )
 }
 
-/** The ways to have something to ask about: files, a database, the sample. */
+/** Ways to get data in: files, a database, the sample. */
 function AddData() {
   const canLoadSample = mayName(SAMPLE.project) && sampleLoading.value === undefined
   return (
@@ -155,7 +155,7 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
 const READ_MAX = 20
 const SHOWN_MAX = 3
 const LAST_JOBS_AGAIN_MS = 15_000
-/** What failed longer ago is in the list of all jobs. */
+/** Older failures are in the list of all jobs. */
 const FAILED_MS_MAX = 7 * 86_400_000
 
 /** The latest jobs of all projects. A sync that changed nothing is shown only with its source. */
@@ -173,7 +173,7 @@ function LastJobs() {
   )
 }
 
-/** What failed lately: jobs, and what is wrong with the server. */
+/** Recent failures: of jobs, and problems of the server. */
 function Failed() {
   const { data, reload } = useResource(async (signal) => {
     const [jobs, status] = await Promise.all([

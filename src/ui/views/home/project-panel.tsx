@@ -1,4 +1,4 @@
-/** A project: its knowledge bases with what is in them, its agents, views and jobs. It can be deleted, but for the first one. */
+/** A project: knowledge bases, agents, views and jobs. All but the first project can be deleted. */
 
 import type { ComponentChildren } from 'preact'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
@@ -96,7 +96,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
 /** Only the first few are named. */
 const NAMED_MAX = 3
 
-/** An agent by its name, with what it reads. */
+/** An agent's name, with what it reads. */
 function AgentEntry(props: { readonly project: string; readonly agent: Agent }) {
   const {
     project,
@@ -130,7 +130,7 @@ const SHOWN_MAX = 50
 interface EntryListProps<T> {
   readonly title: string
   readonly all: readonly T[]
-  /** There is more to say of each than its name. */
+  /** Each has more details than its name. */
   readonly isWide?: boolean
   /** One line, as an `<li>` with a key. */
   readonly children: (one: T) => ComponentChildren
@@ -157,11 +157,11 @@ function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T
   )
 }
 
-/** A knowledge base: how much is in it, how it is searched, and the ways to it. */
+/** A knowledge base: its size, how it is searched, and its links. */
 function KnowledgeBaseEntry(props: {
   readonly project: string
   readonly knowledgeBase: KnowledgeBase
-  /** Undefined: not known yet. */
+  /** Undefined: unknown yet. */
   readonly usage: Usage | undefined
 }) {
   const { project, knowledgeBase, usage } = props

@@ -1,6 +1,6 @@
 /**
- * The sample, loaded by the public API: a knowledge base, an agent over it, and questions to measure searches with. Each
- * step is the same whether it was done before or not, so that it can be started again wherever it ended.
+ * The sample, loaded through the public API: a knowledge base, an agent over it, and questions to measure searches with. Each
+ * step can be repeated, so loading can be restarted from any point.
  */
 import { signal } from '@preact/signals'
 import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
@@ -43,7 +43,7 @@ export function isSampleLoading(): boolean {
   return step === 'preparing' || step === 'storing'
 }
 
-/** Never throws: what fails is shown where its progress would be. Ends when the job has started. */
+/** Never throws: a failure is shown in place of its progress. Ends when the job has started. */
 export async function loadSample(): Promise<void> {
   if (sampleLoading.peek()?.step === 'preparing') return
   sampleLoading.value = { step: 'preparing' }
@@ -106,7 +106,7 @@ function isThere(error: unknown, code: ApiError['code']): boolean {
   return error instanceof ApiError && error.code === code
 }
 
-/** One that was started before the page was loaded again. */
+/** One that was started before the page was reloaded. */
 async function jobUnderWay(): Promise<Job | undefined> {
   const { project, knowledgeBase } = SAMPLE
   const { items } = await listJobs({ project, knowledgeBase, kind: 'insert', limit: 5 })

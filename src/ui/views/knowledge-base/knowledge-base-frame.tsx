@@ -1,4 +1,4 @@
-/** What all views of one knowledge base have around them: its name and the way to each of them. */
+/** The frame of all views of one knowledge base: its name and links to them. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'

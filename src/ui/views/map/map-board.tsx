@@ -1,4 +1,4 @@
-/** A map that is there: its picture, what colours it, what is selected. */
+/** A finished map: its picture, colours and selection. */
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
@@ -136,7 +136,7 @@ interface ShownMap {
   readonly points: MapPoints | undefined
 }
 
-/** Until the points of a newer map are read, the former one stays. */
+/** The former map stays until the points of a newer one are read. */
 function useShownMap(
   { project, name }: KnowledgeBaseName,
   { version, regions }: MapBoardProps['map'],
@@ -205,14 +205,14 @@ async function openPoint(
 /** No selection, as a change of the address. */
 const NOTHING: Change = Object.fromEntries(SELECTION_KEYS.map((key) => [key, null]))
 
-/** Null takes a word out of the address. */
+/** Null removes a word from the address. */
 type Change = Readonly<Record<string, string | null>>
 
 interface MapAddressing {
   readonly query: Readonly<Record<string, string>>
   /** A step that Back undoes. */
   readonly change: (change: Change) => void
-  /** Which part is seen: Back does not go through every move. */
+  /** The visible part: Back does not go through every move. */
   readonly look: (text: string | undefined) => void
   /** Leaves, with what is seen kept for Back. */
   readonly leave: (to: string) => void
@@ -221,7 +221,7 @@ interface MapAddressing {
 /** After the last move: browsers refuse an address that changes with every frame. */
 const SETTLED_MS = 250
 
-/** The address of a map as a view changes it. */
+/** An address of the map that the view changes. */
 function useMapAddress(): MapAddressing {
   const { query, route } = useLocation()
   const waiting = useRef<{ timer: number; text: string | undefined } | null>(null)
@@ -235,7 +235,7 @@ function useMapAddress(): MapAddressing {
   useEffect(() => {
     return () => {
       clearTimeout(waiting.current?.timer)
-      // Nothing is written any more: the address is that of another view.
+      // Nothing more is written: the address belongs to another view.
       waiting.current = null
     }
   }, [])

@@ -31,7 +31,7 @@ interface MapCanvasProps {
   readonly chosen: ReadonlySet<number> | null
   /** The best of a search. */
   readonly best: readonly number[]
-  /** The visible part, as the address says it; undefined: all of the map. */
+  /** The visible part from the address; undefined: the whole map. */
   readonly onLook: (text: string | undefined) => void
   /** Selects what is visible. */
   readonly onSelect: (view: Viewport) => void
@@ -87,7 +87,7 @@ export function MapCanvas(props: MapCanvasProps) {
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
       onClick: (x, y, isFinger) => {
         const point = pointAt(x, y)
-        // A finger cannot point without touching: it reads first, and opens with a second touch.
+        // A finger cannot hover: the first touch reads, the second opens.
         const isRead = !isFinger || read.current === point
         setHovered(point)
         if (isRead && point !== null) latest.current.onOpen(point)
@@ -146,7 +146,7 @@ function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array |
   return mask
 }
 
-/** Looks where the address says: it is there from the start, and Back and Forward change it. */
+/** Shows the part in the address, from the start, and after Back and Forward. */
 function followAddress(painter: MapPainter): void {
   const wanted = new URLSearchParams(location.search).get('at') ?? undefined
   const { width, height } = painter.view
@@ -155,7 +155,7 @@ function followAddress(painter: MapPainter): void {
   painter.look(look === null ? wholeMap(width, height) : viewAt(look, width, height))
 }
 
-/** Draws again where the window or the theme changes. @returns what ends that */
+/** Draws again when the window or the theme changes. @returns a function that stops it */
 function watched(element: HTMLElement, painter: MapPainter): () => void {
   const refresh = () => painter.refresh()
   const sizes = new ResizeObserver(refresh)
@@ -170,7 +170,7 @@ function watched(element: HTMLElement, painter: MapPainter): () => void {
 
 const FACTOR = 1.5
 
-/** The buttons of a map: nearer, farther, all of it, and its visible part as a selection. */
+/** The buttons of a map: zoom in and out, show all, and select the visible part. */
 function MapZoom(props: {
   readonly painter: RefObject<MapPainter | undefined>
   readonly onSelect: (view: Viewport) => void
@@ -208,12 +208,12 @@ interface MapTipProps {
   /** The value that colours the point. */
   readonly value: string
   readonly view: Viewport
-  /** Where the point is seen. */
+  /** The point's position on the screen. */
   readonly at: readonly [number, number]
 }
 
 const TEXT_CHARS = 280
-/** A pointer that crosses points does not read them. */
+/** A pointer that merely crosses points does not read them. */
 const REST_MS = 80
 
 /** Tooltip of a point: its document and the start of its text. */

@@ -21,7 +21,7 @@ export function MapColouring(
     /** Empty: none. */
     readonly column: string
     readonly searched: string
-    /** The part of the state that is in the address. */
+    /** The part of the state in the address. */
     readonly onColour: (by: Readonly<Record<string, string>>) => void
   },
 ) {
@@ -124,7 +124,7 @@ interface MapRegionsListProps {
   readonly onSelect: (selection: Selection) => void
 }
 
-/** The regions as a list: what the picture shows, for those who do not see it, and what its colours mean. */
+/** The regions as a list: an alternative to the picture, and the legend of its colours. */
 export function MapRegionsList(props: MapRegionsListProps) {
   return (
     <section class="panel stack" aria-label="Regions">

@@ -1,11 +1,11 @@
-/** A map without its elements: which part is visible, where points and labels are, and which points are selected. Pure. */
+/** The state of a map: the visible part, positions of points and labels, and the selection. Pure. */
 import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
 
 /** The side of the map, as the server counts. */
 export const MAP_SIDE = 65_535
 
 export interface Viewport {
-  /** The point of the map in the middle. */
+  /** The map's point in the centre. */
   readonly x: number
   readonly y: number
   /** Pixels for a unit of the map. */
@@ -22,14 +22,14 @@ export function wholeMap(width: number, height: number): Viewport {
   return { x: MAP_SIDE / 2, y: MAP_SIDE / 2, scale, width, height }
 }
 
-/** The same place in a window of another size. */
+/** The same view in a window of another size. */
 export function resized(view: Viewport, width: number, height: number): Viewport {
   const scale =
     view.scale * (Math.min(width, height) / Math.max(1, Math.min(view.width, view.height)))
   return { ...view, width, height, scale }
 }
 
-/** How much nearer than the whole map: 1 shows all of it. */
+/** The zoom relative to the whole map: 1 shows all of it. */
 export function zoomOf({ scale, width, height }: Viewport): number {
   return scale / wholeMap(width, height).scale
 }
@@ -67,7 +67,7 @@ export function toMap(view: Viewport, x: number, y: number): readonly [number, n
   return [(x - view.width / 2) / view.scale + view.x, (y - view.height / 2) / view.scale + view.y]
 }
 
-/** `x,y,zoom` of an address; null: it says none. */
+/** `x,y,zoom` from an address; null: none. */
 export function lookOf(text: string | undefined) {
   const [x, y, zoom, ...more] = (text ?? '').split(',').map(Number)
   if (x === undefined || y === undefined || zoom === undefined || more.length > 0) return null
@@ -187,7 +187,7 @@ export function placeLabels(
 
 type Box = PlacedLabel & { readonly half: number }
 
-/** With as many of its words as there is room for. */
+/** With as many of its words as fit. */
 function placeFor(
   { words, level, x: mapX, y: mapY }: MapRegion,
   view: Viewport,

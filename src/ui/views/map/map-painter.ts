@@ -17,7 +17,7 @@ interface MapPicture {
   readonly regions: readonly MapRegion[]
   readonly places: Uint8Array
   readonly chosen: Uint8Array | null
-  /** Points with a ring: the one that is pointed at, the best of a search. */
+  /** Points with a ring: the one under the pointer, and the best of a search. */
   readonly ringed: readonly number[]
 }
 
@@ -33,7 +33,7 @@ export class MapPainter {
   #frame = 0
   #image: ImageData | null = null
   #colours: Colours | null = null
-  /** What the points were last drawn from. */
+  /** The last input of the points' drawing. */
   #drawn: readonly unknown[] = []
   readonly #onLook: (view: Viewport) => void
 
@@ -88,7 +88,7 @@ export class MapPainter {
     if (picture === null || width === 0 || height === 0) return
     const density = Math.min(DENSITY_MAX, devicePixelRatio)
     this.#colours ??= coloursOf(this.#above)
-    // A pointer that moves over them changes the marks alone.
+    // A pointer that moves over them changes only the marks.
     const { points, places, chosen } = picture
     const parts = [points, places, chosen, this.#view, this.#colours, density]
     if (parts.some((part, at) => part !== this.#drawn[at])) {
@@ -198,7 +198,7 @@ function mixed([r, g, b]: Channels, [red, green, blue]: Channels, share: number)
   return [r + (red - r) * share, g + (green - g) * share, b + (blue - b) * share]
 }
 
-/** As the memory of a canvas holds it: red first, and whole numbers are little-endian everywhere. */
+/** As in a canvas's memory: red first, and whole numbers are little-endian everywhere. */
 function pixelOf([red, green, blue]: Channels): number {
   return (255 << 24) | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)
 }
@@ -207,9 +207,9 @@ function pixelOf([red, green, blue]: Channels): number {
 // with or without a graphics card.
 interface PointStyle {
   readonly places: Uint8Array
-  /** Colours by places, as the memory of a canvas holds them. */
+  /** Colours by palette index, as in a canvas's memory. */
   readonly palette: Uint32Array
-  /** 1: chosen; the others are faint then. null: none is. */
+  /** 1: selected; the others are then faint. null: no selection. */
   readonly chosen: Uint8Array | null
 }
 
@@ -230,7 +230,7 @@ function drawPoints(
   pixels.fill(0)
   // Faint points below, coloured ones above.
   for (const layer of LAYERS) {
-    // Few chosen ones are seen among many.
+    // So that a few selected ones show among many.
     const isLarger = layer !== 'faint' && style.chosen !== null
     const radius = style.radius + (isLarger ? CHOSEN_LARGER : 0)
     drawSome(pixels, view, points, { ...style, radius, layer })

@@ -1,4 +1,4 @@
-/** The selection on the map: how many chunks of which documents, and what can be done with them. */
+/** The selection on the map: its numbers of chunks and documents, and its actions. */
 import { useMemo } from 'preact/hooks'
 import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { Button, CopyButton } from '../../components/button.tsx'

@@ -42,7 +42,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
       {data && <MapState data={data} project={project} name={name} onRetry={retry} />}
       {data?.state === 'ready' && data.map && (
         <MapBoard
-          // A newer map takes the place of its points alone: what is typed or drawn stays.
+          // A newer map replaces only the points: input and drawings stay.
           key={addressOf.knowledgeBase(project, name)}
           project={project}
           name={name}

@@ -1,4 +1,4 @@
-/** Values of points to places in the palette, and what each colour means. */
+/** Maps values of points to palette indexes, and explains each colour. */
 import { useMemo } from 'preact/hooks'
 import { DAY_MS } from '../../../core/time.ts'
 import {
@@ -12,14 +12,14 @@ import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { SERIES, type Selection } from './map-model.ts'
 
-/** Places in the palette: none or faint, eight of the series, all other values, then a gradient. */
+/** Palette indexes: none or faint, eight of the series, all other values, then a gradient. */
 export const FAINT = 0
 export const OTHERS = SERIES + 1
 export const GRADIENT = OTHERS + 1
 export const GRADIENT_STEPS = 16
 export const PALETTE_SIZE = GRADIENT + GRADIENT_STEPS
 
-/** A legend names a gradient by these many parts of it. */
+/** How many parts of a gradient a legend names. */
 const BANDS = 4
 const BAND_STEPS = GRADIENT_STEPS / BANDS
 const WITHOUT_VALUE = 'no value'
@@ -28,17 +28,17 @@ const WITHOUT_VALUE = 'no value'
 export interface LegendEntry {
   readonly label: string
   readonly count: number
-  /** Places in the palette, from the first to the last. */
+  /** Palette indexes, from the first to the last. */
   readonly first: number
   readonly last: number
-  /** These points, by what they have in common. */
+  /** The points of these colours, by what they have in common. */
   readonly selection: Selection
 }
 
 export interface Coloured {
   /** Palette index of each point. */
   readonly places: Uint8Array
-  /** null: the list of regions says it. */
+  /** null: the list of regions shows it. */
   readonly legend: readonly LegendEntry[] | null
   /** Text shown for a point under the pointer. */
   readonly shownOf: (point: number) => string
@@ -56,7 +56,7 @@ export function colouredByRegion(
   return { places, legend: null, shownOf }
 }
 
-/** The place in the palette of the region of level 0 that it is a part of. */
+/** The palette index of its region at level 0. */
 export function placeOfRegion(regions: readonly MapRegion[], index: number): number {
   let at = index
   for (let parent = regions[at]?.parent ?? null; parent !== null; ) {
@@ -160,7 +160,7 @@ const SMALL = 1e-4
 function shownBy(kind: 'numbers' | 'times', range: number): (value: number) => string {
   if (kind === 'numbers') return shownNumber
   return (value) => {
-    // The times of a database reach farther than those of a browser.
+    // The times of a database reach farther than a browser's.
     const time = new Date(value)
     if (Number.isNaN(time.getTime())) return shownNumber(value)
     const text = time.toISOString()
@@ -176,7 +176,7 @@ function shownNumber(value: number): string {
 }
 
 interface Colours {
-  /** Undefined: regions colour them, or it is still read. */
+  /** Undefined: regions colour them, or it is being read. */
   readonly data: Coloured | undefined
   /** The values `data` was made from. */
   readonly values: PointValues | undefined

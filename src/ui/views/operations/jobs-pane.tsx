@@ -170,7 +170,7 @@ interface DeleteJobProps {
   readonly onDeleted: () => void
 }
 
-/** One that is done is not needed any more; another could still continue. */
+/** A completed job is not needed anymore; another could still continue. */
 function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
   const { act, isBusy } = useAction()
   const forget = () => forgetJob(id).then(onDeleted)
@@ -187,7 +187,7 @@ function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
 
 const SCHEDULES_AGAIN_MS = 15_000
 
-/** Of all projects at once, however many there are. */
+/** Of all projects at once, in any number. */
 const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN_AT, h.STATE, h.ERROR, h.STARTED
   FROM information_schema.jobs j LEFT JOIN (
     SELECT PROJECT, NAME, arg_max(STATE, RUN_START) AS STATE, arg_max(ERROR, RUN_START) AS ERROR,
@@ -211,7 +211,7 @@ async function loadSchedules(signal: AbortSignal) {
 
 type ShownSchedule = Awaited<ReturnType<typeof loadSchedules>>[number]
 
-/** Jobs that run by themselves, of all projects, with how the last run of each ended. */
+/** Scheduled jobs of all projects, with the result of each one's last run. */
 function ScheduleList() {
   const schedules = useResource(loadSchedules, [])
   usePolling(schedules.reload, SCHEDULES_AGAIN_MS)

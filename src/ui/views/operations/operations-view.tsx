@@ -73,7 +73,7 @@ export function OperationsView() {
   )
 }
 
-/** The backups there are, and one more at once. */
+/** The backups, and a button for another one. */
 function BackupsPane() {
   const backups = useRequest<readonly Backup[]>('/api/backups')
   const { act, failure, isBusy } = useAction()
@@ -196,7 +196,7 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
   )
 }
 
-/** The settings as they are: they are environment variables, so that nothing is changed here. */
+/** The current settings. They are environment variables, so the page cannot change them. */
 function SettingsPane() {
   const { query, route } = useLocation()
   const wanted = query.q ?? ''

@@ -1,4 +1,4 @@
-/** How the server is: well or not, how busy, its memory and disk, and whether it had to be started again. */
+/** The server's state: health, load, memory, disk and restarts. */
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -42,7 +42,7 @@ function State() {
       request<ServerStatus>('/api/status', { signal }),
       readTrouble(signal),
     ])
-    // Neither request needs a login, so only this shows that it has ended. An answer from before a new login says nothing.
+    // Neither request needs a login, so only this shows that it has ended. An answer from before a new login means nothing.
     if (!status.auth.confirmed && loginCount.value === loginsBefore) noteStatus(status)
     return { status, trouble }
   }, [])
@@ -67,7 +67,7 @@ function State() {
   )
 }
 
-/** The server's own words on its trouble; undefined if it is well. */
+/** The server's own message on a problem; undefined if it is healthy. */
 async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   try {
     await request<Health>('/healthz', { signal })

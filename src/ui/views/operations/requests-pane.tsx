@@ -21,7 +21,7 @@ const STATUSES = [
   ['4xx', '4xx, refused'],
   ['5xx', '5xx, failed'],
 ] as const
-/** The page's own requests would fill the list: they are left out unless the user wants them. */
+/** The page's own requests would fill the list: they are left out by default. */
 const EVERYBODY = 'all'
 
 export function RequestsPane() {
@@ -163,7 +163,7 @@ function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string
   return [principal ?? '', page].filter((words) => words !== '').join(' · ') || '–'
 }
 
-/** A statement that failed is answered with 200 as clients expect it, and an error in the answer. */
+/** A failed statement has status 200, as clients expect, with an error in the answer. */
 function lookOf(status: number, code: string | null): string {
   if (status >= 500 || (status < 400 && code !== null)) return 'bad'
   return status >= 400 ? 'warn' : 'good'

@@ -1,4 +1,4 @@
-/** The part of a chunk that says why it was found. */
+/** The part of a chunk that shows why it was found. */
 import type { Range } from '../../components/marked-text.tsx'
 
 interface Excerpt {
@@ -8,7 +8,7 @@ interface Excerpt {
   readonly isCut: boolean
 }
 
-/** Some five lines of a narrow column. */
+/** About five lines of a narrow column. */
 const CHARS_MAX = 240
 /** Shown before the first match, to start at a word or sentence. */
 const CHARS_BEFORE = 40
@@ -23,7 +23,7 @@ export function wholeOf(text: string, ranges: readonly Range[]): Excerpt {
   return { text: `${text.slice(0, end)} …`, ranges: shown, isCut: true }
 }
 
-/** The stretch with the most matching words, the first of several; from the start of the text if that holds them. */
+/** The stretch with the most matching words, the first of several; the start of the text if it has them. */
 export function excerptOf(text: string, ranges: readonly Range[], charsMax = CHARS_MAX): Excerpt {
   if (text.length <= charsMax) return { text, ranges, isCut: false }
   const start = startOf(text, ranges, charsMax)

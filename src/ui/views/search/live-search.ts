@@ -12,7 +12,7 @@ import { asError } from '../../api/request.ts'
 export interface LiveSearch {
   /** The last answer; it stays until the next one. */
   readonly answer?: SearchAnswer | undefined
-  /** The search that was answered. */
+  /** The search it answers. */
   readonly order?: SearchOrder | undefined
   readonly failure?: Error | undefined
   /** The answer to the current search has not arrived. */
@@ -83,7 +83,7 @@ type Task = (signal: AbortSignal) => Promise<void>
 
 /**
  * Runs one task at a time. Meanwhile only the newest of the others waits for it to end, so results follow the keys as fast
- * as the server answers. A task that takes long is given up for a newer one.
+ * as the server answers. A task that takes long is aborted for a newer one.
  */
 export class LatestOnly {
   readonly #patienceMs: number

@@ -1,4 +1,4 @@
-/** One result: its document, its text with the matching words, its metadata, and what surrounds it. */
+/** One result: its document, its text with the matching words, its metadata, and its neighbours. */
 import { useMemo, useState } from 'preact/hooks'
 import { shortened } from '../../../core/short-text.ts'
 import { type SearchHit as Hit, type KnowledgeBaseName, search } from '../../api/knowledge-bases.ts'
@@ -15,7 +15,7 @@ import type { Ranking, Ranks } from './search-settings.ts'
 export interface Comparing {
   /** By chunk. */
   readonly ranks: ReadonlyMap<string, Ranks>
-  /** Those that have answered. */
+  /** The rankings that have arrived. */
   readonly rankings: readonly Ranking[]
   /** The chunk under the pointer, marked in every ranking. */
   readonly lookedAt: string | null
@@ -25,7 +25,7 @@ export interface Comparing {
 
 interface SearchHitProps {
   readonly hit: Hit
-  /** The text that found it. */
+  /** The text of the search. */
   readonly question: string
   readonly ranking: Ranking
   readonly place: KnowledgeBaseName
@@ -107,7 +107,7 @@ function nameOf({ id, metadata: { title } }: Hit): string {
   return typeof title === 'string' && title !== '' ? title : id
 }
 
-/** What chunking writes, and what the head of a result shows already. */
+/** Keys written by chunking, or shown in the head of a result. */
 const OWN = new Set(
   'chunk_index content_column start_char end_char original_doc_id original_row_index source title'.split(
     ' ',

@@ -39,7 +39,7 @@ interface ResultsProps {
 export function Results({ ranking, ...props }: ResultsProps & { readonly ranking: Ranking }) {
   const { searches, place } = props
   const { answer, order, isBusy } = searches[ranking]
-  // Until the reranking model has answered, results are shown in the search's order.
+  // Until the reranking model answers, results are in the search's order.
   const isReading = ranking === 'reranked' && answer === undefined && isBusy
   const shown = isReading ? 'hybrid' : ranking
   return (
@@ -179,7 +179,7 @@ function RankingBody({
   )
 }
 
-/** Every chunk is near a text, more or less: a semantic search without results has no chunks to look at. */
+/** Every chunk is more or less near a text: a semantic search without results has no chunks to search. */
 function Nothing(props: {
   readonly place: KnowledgeBaseName
   readonly order: SearchOrder

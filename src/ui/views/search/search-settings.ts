@@ -1,4 +1,4 @@
-/** The settings of the search view, as its address says them. Pure. */
+/** The settings of the search view, from its address. Pure. */
 
 import { FUSIONS } from '../../../core/domain/hybrid-search.ts'
 import { isObject, parsedJson } from '../../../core/json.ts'
@@ -16,7 +16,7 @@ export interface SearchSettings {
   readonly fusion: string | null
   readonly k: number
   readonly filters: Filters
-  /** Whether the reranking model follows what is typed. */
+  /** Whether the reranking model runs while typing. */
   readonly reranks: boolean
   /** Whether all rankings are shown side by side. */
   readonly compares: boolean
@@ -54,7 +54,7 @@ export function settingsOf(query: Readonly<Record<string, string | undefined>>):
 /** Proxies and servers accept addresses up to about this length; the rest follows the `#`, which they never see. */
 const QUERY_CHARS_MAX = 6000
 
-/** `?q=…&alpha=…`, without what has its default. */
+/** `?q=…&alpha=…`, without defaults. */
 export function queryOf(settings: SearchSettings): string {
   const { text, mode, alpha, fusion, k, filters, reranks, compares } = settings
   const query = new URLSearchParams({

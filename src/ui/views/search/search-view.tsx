@@ -37,7 +37,7 @@ export function SearchView({ project, name }: KnowledgeBaseName) {
   )
 }
 
-/** Searches with another provider's model cost something: they wait until the typing rests. */
+/** Searches with another provider's model cost something: they wait until the typing pauses. */
 const MODEL_RESTS_MS = 300
 
 function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
@@ -102,7 +102,7 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
 
 const ADDRESS_RESTS_MS = 250
 
-/** The settings of the address; changes are written there once they rest. */
+/** The settings of the address; changes are written there after a pause. */
 function useSettings() {
   const { query, path } = useLocation()
   const inHash = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
@@ -117,7 +117,7 @@ function useSettings() {
   const latest = useRef(settings)
   latest.current = settings
   useEffect(() => {
-    // Not by the router: nothing else has to be drawn again.
+    // Not by the router: nothing else needs to be drawn again.
     const write = () => {
       if (location.pathname !== path) return
       const next = `${path}${queryOf(latest.current)}`
@@ -269,7 +269,7 @@ function FilterChips({ filters, onChange }: FilterProps) {
   )
 }
 
-/** As JSON; a long list, as the map gives one, by its length. */
+/** As JSON; a long list, such as one from the map, by its length. */
 function shownCondition(condition: unknown): string {
   const isList = typeof condition === 'object' && condition !== null && 'in' in condition
   const list = isList && Array.isArray(condition.in) ? condition.in : []

@@ -91,15 +91,15 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   )
 }
 
-/** A chart of more rows says no more, and takes long. */
+/** More rows do not improve a chart, and take long. */
 const CHART_ROWS_MAX = 50_000
 const KINDS: readonly ChartKind[] = ['line', 'bar', 'scatter', 'histogram']
 
-/** The rows as a chart: the suggested one, or what was chosen, which stays with the tab and its link. */
+/** The rows as a chart: the suggested or the chosen one, which stays with the tab and its link. */
 function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const { columns } = run
   const names = columns.map(({ name }) => name)
-  // The list grows while it runs: another number of rows is another chart.
+  // The list grows during the run: a new number of rows means another chart.
   const shown = useMemo(() => run.rows.slice(0, CHART_ROWS_MAX), [run.rows, run.rows.length])
   const chosen = useMemo(() => chooseChart(columns, shown), [columns, shown])
   if (chosen === undefined) {
@@ -182,7 +182,7 @@ function Choice(props: {
   )
 }
 
-/** The suggested chart with what was chosen, as far as this result has such columns. */
+/** The suggested chart with the user's choices, as far as this result has such columns. */
 function changed(
   chosen: ChartChoice,
   { kind, x, y, by }: SqlTab['chart'],
@@ -194,7 +194,7 @@ function changed(
   }
   const [chosenY, chosenBy] = [column(y), column(by)]
   const { by: suggested, ...others } = chosen
-  // A column chosen by hand is drawn as it is, unless series are chosen too.
+  // A column chosen by hand is drawn unchanged, unless series are chosen, too.
   const isByHand = by === 'none' || y !== undefined || x !== undefined
   const group = chosenBy ?? (isByHand ? undefined : suggested)
   // A histogram has no Y axis: as a line it shows the column it counted.

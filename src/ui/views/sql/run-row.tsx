@@ -1,4 +1,4 @@
-/** What surrounds the editor: parameters, the row that runs a statement, the list of runs, and a failure. */
+/** The parts around the editor: parameters, the row that runs a statement, the list of runs, and a failure. */
 import { SqlError } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
@@ -157,7 +157,7 @@ export function RunFailure(props: {
   )
 }
 
-/** The place of a failure in the editor's text; undefined once the text has changed. */
+/** The position of a failure in the editor's text; undefined once the text has changed. */
 export function placeIn({ failure, statement, offset }: Run, text: string): Span | undefined {
   if (!(failure instanceof SqlError)) return undefined
   const { sql } = statement

@@ -37,16 +37,16 @@ export interface Run {
 
 export interface TabRuns {
   readonly runs: readonly Run[]
-  /** Index of the one that is shown. */
+  /** Index of the shown one. */
   readonly shown: number
 }
 
 interface ToRun {
   readonly statement: Statement
   readonly offset: number
-  /** As they were typed, for the history. */
+  /** As typed, for the history. */
   readonly typed: Parameters
-  /** It only repeats an earlier run, so it is not a new line of the history. */
+  /** It only repeats an earlier run, so the history gets no new line. */
   readonly isAgain?: boolean
   /** Sorts the rows of this run, which stay visible until the sorted ones arrive. */
   readonly before?: Run
@@ -72,7 +72,7 @@ export function cancelRuns(tabId: string): void {
   aborts.get(tabId)?.abort()
 }
 
-/** The tab is closed. */
+/** Closes the tab. */
 export function forgetRuns(tabId: string): void {
   rememberLastRun(tabId, undefined)
   cancelRuns(tabId)

@@ -70,7 +70,7 @@ function meantOf(
   return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
 }
 
-/** The plan of the statement; or, run once more, where its time goes. */
+/** The plan of the statement; or, after another run, where its time goes. */
 function PlanDialog(props: { readonly statement: Statement; readonly onClose: () => void }) {
   const { statement, onClose } = props
   const { sql, project, params } = statement
@@ -99,7 +99,7 @@ function PlanDialog(props: { readonly statement: Statement; readonly onClose: ()
   )
 }
 
-/** Keeps a SELECT under a name, which others then read as a table. */
+/** Saves a SELECT under a name, so that others can read it as a table. */
 function ViewDialog(props: {
   readonly sql: string
   readonly project: string

@@ -81,7 +81,7 @@ export function openTab(init: Partial<SqlTab> = {}): SqlTab {
   return tab
 }
 
-/** @returns what puts it back */
+/** @returns a function that restores it */
 export function closeTab(id: string): () => void {
   const { open, current } = tabs.value
   const at = open.findIndex((one) => one.id === id)
@@ -103,7 +103,7 @@ export function closeTab(id: string): () => void {
 function storedTabs(current: string | null): Tabs {
   const open = storedIds().flatMap((id): readonly SqlTab[] => {
     const tab = parsedJson(remembered(`${TAB_KEY}${id}`) ?? '')
-    // Only this page writes it; fields that are new since then get their first value.
+    // Only this page writes it; newer fields get their first value.
     return isObject(tab) ? [{ ...FIRST, ...(tab as Partial<SqlTab>), id }] : []
   })
   const [first = FIRST] = open

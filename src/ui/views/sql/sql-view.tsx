@@ -143,7 +143,7 @@ function startSpans(
   return undefined
 }
 
-/** What takes longer is run again by hand. */
+/** A slower statement is run again by hand. */
 const AGAIN_MS_MAX = 5000
 
 /** Runs again what a tab showed before a reload. @returns why it does not */

@@ -94,7 +94,7 @@ export function sortedStatement(sql: string, order: Order): string | undefined {
 
 export const PARAMETER_KINDS = ['auto', 'text', 'number', 'true or false', 'null', 'JSON'] as const
 
-/** The value of a `:name` as it is typed, and its type. */
+/** The typed value of a `:name`, and its type. */
 export interface Parameter {
   readonly typed: string
   readonly kind: (typeof PARAMETER_KINDS)[number]
@@ -126,11 +126,11 @@ export function parameterValue({ typed, kind }: Parameter): ParameterValue {
   }
   const number = Number(typed)
   if (typed.trim() === '' || !Number.isFinite(number)) return { problem: 'A number is expected' }
-  // As digits the server reads every integer, however long.
+  // As digits, the server reads every integer of any length.
   return { value: isExact(typed, number) ? number : typed.trim() }
 }
 
-/** A number only if it would print as it was typed: `007` and `1e999` are texts. */
+/** A number only if it would print as typed: `007` and `1e999` are texts. */
 function guessed(typed: string): unknown {
   if (typed === 'null') return null
   if (typed === 'true' || typed === 'false') return typed === 'true'

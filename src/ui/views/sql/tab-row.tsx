@@ -75,7 +75,7 @@ export function TabRow() {
   )
 }
 
-/** Enter keeps what was typed, and so does leaving it; Escape does not. */
+/** Enter and leaving the field keep the input; Escape does not. */
 function NameField(props: {
   readonly name: string
   readonly onEnd: (changed: string, isByKey: boolean) => void

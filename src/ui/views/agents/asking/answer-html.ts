@@ -10,13 +10,13 @@ const MARKDOWN = {
 
 /** `[sencha:content:1of1:0to67]`: the id of a chunk. */
 const CITED = /\[([^\][\n]{1,300}:\d+of\d+:\d+to\d+)\]/g
-/** Characters of private use, which no answer needs: a mark survives Markdown between them. */
+/** Private-use characters, which no answer needs: a mark between them survives Markdown. */
 const MARK = /\ue000(\d+)\ue001/g
 const ADDRESS = /https?:\/\/[^\s<>"'`|)\]\ue000]{1,2000}/g
 /** The time of micromark grows with the square of the depth. */
 const DEEP_QUOTE = /^(?:[ \t]*>){100}/m
 
-/** The ids that an answer cites, in the order in which they are numbered. */
+/** The ids that an answer cites, in the order of their numbers. */
 export function citedIds(text: string): readonly string[] {
   return [...new Set([...text.matchAll(CITED)].map(([, id = '']) => id))]
 }

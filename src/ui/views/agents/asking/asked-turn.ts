@@ -1,4 +1,4 @@
-/** One question as this page has watched it: what each event of the stream adds. */
+/** One question as watched by this page: each stream event adds to it. */
 import type {
   Action,
   CompletionEvent,
@@ -20,7 +20,7 @@ export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'statements' | 
 type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
 export interface AskedTurn {
-  /** Tells the turns of this page from each other. */
+  /** Distinguishes the turns of this page. */
   readonly key: number
   readonly question: string
   readonly state: TurnState
@@ -95,7 +95,7 @@ export const NEXT_STEPS: Readonly<Record<string, string>> = {
   general: 'Ask again. The trace shows how far it got.',
 }
 
-/** Tokens in words; those that the provider had kept from before are part of what went in. */
+/** Tokens in words; the provider's cached ones are part of the input. */
 export function usageOf(usage: Trace['usage']): string {
   if (usage === null) return 'tokens not counted'
   const kept = usage.cached_tokens > 0 ? ` (${shownCount(usage.cached_tokens)} cached)` : ''

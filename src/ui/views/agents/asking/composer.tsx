@@ -1,4 +1,4 @@
-/** Where a question is typed. The text is kept in this window until it is sent. */
+/** The field for a question. Its text stays in this window until it is sent. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
@@ -9,13 +9,13 @@ import { useShortcuts } from '../../../shell/keyboard.tsx'
 const ROWS_MAX = 10
 
 interface ComposerProps {
-  /** Under which name the draft is kept. */
+  /** The draft's name in storage. */
   readonly place: string
   readonly isRunning: boolean
   /** Called with the conversation's new place, once the question has started. */
   readonly onAsk: (question: string, begun: (place: string) => void) => Promise<void>
   readonly onStop: () => void
-  /** Shows the newest; missing: it is seen. */
+  /** Scrolls to the newest; missing: it is visible. */
   readonly onDown: (() => void) | undefined
 }
 
@@ -53,7 +53,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     setText('')
     try {
       await onAsk(question, (movedTo) => {
-        // The next question may already have been typed: it is kept.
+        // The next question may already be typed: it is kept.
         const next = draftAt(place)
         keepDraft(place, '')
         if (next.trim() !== question) keepDraft(movedTo, next)
@@ -124,7 +124,7 @@ interface Held {
   readonly stop: () => void
 }
 
-/** A question that is typed while files are being read waits for them: its answer may be there. */
+/** A question typed while files are being read waits for them: they may contain its answer. */
 export function useHeldQuestion(isReading: boolean) {
   const [held, setHeld] = useState<Held>()
   const latest = useRef(isReading)

@@ -1,4 +1,4 @@
-/** One conversation: its turns, what is being answered, and the field for the next question. */
+/** One conversation: its turns, the running question, and the field for the next one. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
@@ -41,7 +41,7 @@ interface ConversationPaneProps {
   /** Whether the agent has anything to read. */
   readonly hasData: boolean
   readonly listed: Listed | undefined
-  /** Whether files are on their way into what it reads. */
+  /** Whether files are being added to what it reads. */
   readonly isReading: boolean
 }
 
@@ -89,7 +89,7 @@ export function ConversationPane(props: ConversationPaneProps) {
   )
   const over = live.filter(({ state }) => state !== 'running')
   const running = live.filter(({ state }) => state === 'running')
-  // Not with each piece of an answer that comes.
+  // Not with each piece of a streamed answer.
   const cards = useMemo(
     () => inOrder(kept.turns, live).map((turn) => cardOf(turn, turn.key || turn.traceId || '')),
     [kept.turns, over.map(({ key, state }) => `${key} ${state}`).join(), summaries, isRunning, id],
@@ -140,7 +140,7 @@ export function ConversationPane(props: ConversationPaneProps) {
   )
 }
 
-/** The turns that are kept, those that were watched here as they were watched, then what was not read yet. */
+/** Stored turns, with those watched here in their watched form, then those not read yet. */
 function inOrder(kept: readonly KeptTurn[], live: readonly AskedTurn[]): readonly AskedTurn[] {
   const watched = new Map(live.map((turn) => [turn.traceId, turn]))
   const known = new Set(kept.map((turn) => turn.trace_id))
@@ -154,7 +154,7 @@ function tellUnlessStopped(error: unknown): void {
   if (!(error instanceof DOMException && error.name === 'AbortError')) tellFailed(error)
 }
 
-/** For those who do not see it: not each piece of the text, which would never end. */
+/** For screen readers: not each piece of the text, which would never end. */
 function saidOf(turn: AskedTurn | undefined): string {
   if (turn === undefined) return ''
   if (turn.state === 'stopped') return 'Stopped'
@@ -193,7 +193,7 @@ function useFollowing(grown: readonly unknown[]) {
 type Listed = ConversationList['items'][number]
 
 /**
- * What another window asks here, or this one asked before it was loaded again: it is watched, or read.
+ * Questions from another window, or from this one before a reload: watched, or read.
  * @param listed the conversation as the list has it, another object each time that it was read
  */
 function useOtherWindows(
@@ -213,13 +213,13 @@ function useOtherWindows(
   }, [kept.turns])
   const wasListed = useRef('')
   /**
-   * Reasons for which it was already read. One that reading does not settle, such as a question that was never kept, is not
+   * Reasons already handled by a read. If reading cannot settle one, such as a question that was never stored, it is not
    * read for again.
    */
   const read = useRef('')
   const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
   useEffect(() => {
-    // What was read before the stream broke off does not count.
+    // A read from before the stream broke off does not count.
     if (cutCount > 0) read.current = ''
   }, [place, cutCount])
   useEffect(() => {
@@ -281,7 +281,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     try {
       await ask({ ...asked, conversation: id })
     } catch (error) {
-      // The server stopped before storing what began here, or it was deleted elsewhere: continue as a new conversation.
+      // The server stopped before storing what began here, or another client deleted it: continue as a new conversation.
       if (!isMissing(error) || id === 'new') throw error
       await ask({ ...asked, conversation: 'new', place })
     }

@@ -1,4 +1,4 @@
-/** The turns of a kept conversation, the newest first read, and what their traces say of them. */
+/** The turns of a stored conversation, newest first, and the facts from their traces. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { FAILURE_TYPES } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
@@ -12,22 +12,22 @@ export type KeptTurn = Conversation['turns'][number]
 export type TraceSummary = TraceList['items'][number]
 
 export interface KeptTurns {
-  /** In their order, as far as they were read. */
+  /** In order, as far as read. */
   readonly turns: readonly KeptTurn[]
   /** The newest page, as it was read last. */
   readonly newest: Conversation | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
   readonly reload: () => void
-  /** Reads those before; missing: there are none. */
+  /** Reads the earlier ones; missing: there are none. */
   readonly readEarlier?: () => Promise<void>
 }
 
-/** All that was read when earlier ones were asked for. */
+/** Everything read so far, when earlier ones were requested. */
 interface Former extends Pick<Conversation, 'turns' | 'next'> {}
 
 /**
- * The turns before the newest page, as far as they were read; undefined: there may be others between.
+ * The turns before the newest page, as far as read; undefined: there may be others between.
  * @param newest as it was read last: turns may have come since, or were deleted from one on
  */
 export function turnsBefore(
@@ -88,7 +88,7 @@ export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
 
 const STATES = { answered: 'answered', failed: 'failed', cancelled: 'stopped' } as const
 
-/** As if it had been watched here. Its steps are in its trace. */
+/** In the form of a watched turn. Its steps are in its trace. */
 export function watchedTurn(turn: KeptTurn): AskedTurn {
   const { question, answer, outcome, error_code: code, trace_id: traceId } = turn
   // The schema leaves the content of a cell open, as JSON does.

@@ -1,4 +1,4 @@
-/** Questions this page has asked or is following. They go on while another view is open. */
+/** Questions this page has asked or is following. They continue while another view is open. */
 import { effect, signal } from '@preact/signals'
 import type { CompletionEvent } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, askAgent, cancelRun, watchAnswer } from '../../../api/agents.ts'
@@ -24,7 +24,7 @@ export function isWhole(place: string): boolean {
   return whole.value.has(place)
 }
 
-/** Another window asked there, or the end of a question is unknown: it is read. */
+/** Another window asked there, or the end of a question is unknown: read it. */
 export function readFromServer(place: string): void {
   whole.value = new Set([...whole.peek()].filter((one) => one !== place))
 }
@@ -46,7 +46,7 @@ export function forgetTurns(place: string): void {
   replace(place, [])
 }
 
-/** Drops turns that were cut, or stopped too late: what the server has is complete. */
+/** Drops turns that were cut, or stopped too late: the server has the complete ones. */
 export function forgetCut(place: string, kept: Conversation['turns']): void {
   const turns = turnsByPlace.peek().get(place) ?? []
   const left = turns.filter(({ state, traceId }) => {
@@ -85,8 +85,8 @@ interface Asked {
 }
 
 /**
- * Ends with the answer, however it ended.
- * @throws ApiError if it could not start, a DOMException if it was stopped before: nothing is shown then
+ * Ends with the answer, in any way.
+ * @throws ApiError if it could not start, a DOMException if it was stopped before: then nothing is shown
  */
 export async function ask(asked: Asked): Promise<void> {
   const { agent, conversation, isKept, question, begun } = asked
@@ -158,7 +158,7 @@ export async function watch(
     over()
   } finally {
     shown.close()
-    // A cut one is looked up with the next reading of the list: doing it at once would loop if the server refuses.
+    // A cut one is looked up with the next read of the list: doing it at once would loop if the server refuses.
     if (shown.turn.state !== 'cut') changes.value += 1
   }
 }
@@ -221,7 +221,7 @@ class ShownTurn {
     if (stops.get(this.place) === this.#stop) stops.delete(this.place)
   }
 
-  /** Cancels the run. The server stores what is left of it before it ends the stream, so the next question sees it. */
+  /** Cancels the run. The server stores its partial answer before it ends the stream, so the next question sees it. */
   async #cancel(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
@@ -249,7 +249,7 @@ class ShownTurn {
     replace(this.place, index < 0 ? [...turns, this.turn] : turns.with(index, this.turn))
   }
 
-  /** A model may send a thousand pieces a second: they are shown as often as the screen is drawn. */
+  /** A model may send a thousand pieces a second: they are shown once per frame. */
   #paintSoon(): void {
     this.#frame ??= requestAnimationFrame(() => this.#paint())
   }

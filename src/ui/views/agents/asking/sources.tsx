@@ -1,4 +1,4 @@
-/** The sources below an answer: each with its title, its place and one passage, which opens in its document. */
+/** The sources below an answer: each with its title, its location and one passage, which opens in its document. */
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { useResource } from '../../../components/resource.ts'
@@ -54,7 +54,7 @@ function placeIn({ heading, page }: Citation, title = ''): string {
   return place.filter(Boolean).join(', ')
 }
 
-/** As Markdown and typography differ, not as the words do. */
+/** Differences of Markdown and typography, not of words. */
 function bare(text: string): string {
   return text.replace(/[\s*_`>#“”"]+/g, ' ').toLowerCase()
 }

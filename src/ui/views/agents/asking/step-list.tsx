@@ -1,4 +1,4 @@
-/** What an agent did before it answered: one folded line, and in it each call with its input, what came back, and its time. */
+/** What an agent did before it answered: one folded line; inside, each call with its input, output and time. */
 import { useState } from 'preact/hooks'
 import { readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
@@ -27,7 +27,7 @@ interface KeptStepsProps {
   readonly project: string
 }
 
-/** The steps of a turn that this page did not watch: its trace has them. */
+/** The steps of a turn that this page did not watch, from its trace. */
 export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (
@@ -128,7 +128,7 @@ export function gistOf(input: string): string {
   return text.replace(/\s+/g, ' ').slice(0, GIST_CHARS)
 }
 
-/** SQL as it is to be read, with the way into the editor. */
+/** SQL formatted for reading, with a link to the editor. */
 export function ToolInput(props: { readonly input: string; readonly project: string }) {
   const { input, project } = props
   const sql = sqlOf(input)

@@ -1,4 +1,4 @@
-/** One question with its steps, its answer, the sources, and what can be done with it. */
+/** One question with its steps, its answer, the sources, and its actions. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
@@ -67,7 +67,7 @@ export function TurnCard(props: {
 
 const NO_CITATIONS: readonly Citation[] = []
 
-/** Neither a document nor rows: what the model says is its own. */
+/** Neither a document nor rows: the model's own words. */
 function citesNothing({ state, found }: AskedTurn): boolean {
   if (state !== 'answered' || found === undefined) return false
   const { citations, statements = [], charts = [], result } = found
@@ -202,7 +202,7 @@ interface TurnActionsProps {
   readonly onRemove?: (isEdited: boolean) => void
 }
 
-/** What can be done with a question of a conversation. */
+/** Actions for a question of a conversation. */
 export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
   return (
     <>

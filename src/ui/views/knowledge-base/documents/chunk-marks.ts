@@ -1,11 +1,11 @@
-/** A text in blocks that are drawn one by one, and each block in pieces by the chunks that they belong to. */
+/** A text in blocks that are drawn separately, each split by the chunks it belongs to. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
 interface Piece extends Span {
-  /** Positions of the chunks that hold it. */
+  /** Positions of the chunks that contain it. */
   readonly chunks: readonly number[]
   readonly isMarked: boolean
 }
@@ -63,17 +63,17 @@ export function placeIn(chunkId: string): Span | undefined {
   return start === undefined ? undefined : { start: Number(start), end: Number(end) }
 }
 
-/** What an address names: offsets as hits have them, and which chunk of its column. */
+/** What an address names: offsets from a hit, and the chunk of its column. */
 export interface NamedSpan extends Span {
   readonly number?: number | undefined
 }
 
 export interface PlacedSpan extends NamedSpan {
-  /** As hits name it. A chunk made from JSON has no place in a text, so it gets a different one. */
+  /** As in hits. A chunk made from JSON has no position in a text, so it gets a different one. */
   readonly cut: Span
 }
 
-/** The chunk that is meant, or holds its start (-1: none), and the range to highlight in the shown text. */
+/** The named chunk, or the one with its start (-1: none), and the range to highlight in the shown text. */
 export function markOf(
   named: NamedSpan,
   chunks: readonly PlacedSpan[],
@@ -99,7 +99,7 @@ function holds(one: Span, other: Span): boolean {
 
 const OF_JSON = 'JSONChunkingPreprocessor'
 
-/** The shown text is in no such document: its chunks are listed one below the other. */
+/** The shown text is in no such document: its chunks are listed below each other. */
 export function areMadeOfJson(chunks: readonly { readonly source: string }[]): boolean {
   return chunks.some(({ source }) => source === OF_JSON)
 }

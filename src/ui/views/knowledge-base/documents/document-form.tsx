@@ -46,7 +46,7 @@ export function DocumentForm(props: {
         `Another user changed ${changed} since you opened it. Save again to replace those with yours`,
       )
     }
-    // Only edited fields replace what is stored: other people's changes to the rest stay.
+    // Only edited fields replace stored values: other people's changes to the rest stay.
     if (isTextSame) await patchDocument(of, before.id, changes)
     else {
       await putDocument(of, before.id, {

@@ -132,7 +132,7 @@ function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row):
   return addressOf.chunk(project, name, { documentId: id, ...place })
 }
 
-/** Metadata that readers of files, pages and tables write, or that people call so. */
+/** Metadata columns of readers of files, pages and tables, or common names of them. */
 const SOURCES = ['url', 'file', 'file_name', 'filename', 'path', '_source']
 const DATES = ['date', 'published', 'modified', 'updated', 'updated_at', 'created', 'created_at']
 

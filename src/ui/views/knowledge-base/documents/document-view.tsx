@@ -1,4 +1,4 @@
-/** One document as it is stored: its text with the borders of its chunks, and its metadata. */
+/** One stored document: its text with the borders of its chunks, and its metadata. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { shortened } from '../../../../core/short-text.ts'

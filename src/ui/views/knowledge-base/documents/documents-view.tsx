@@ -23,7 +23,7 @@ const PAGE_ROWS = 50
 interface ListAddress {
   readonly shows: 'documents' | 'chunks'
   readonly words: string
-  /** Where to find the words: in texts, or in ids and titles. */
+  /** Where to search the words: in texts, or in ids and titles. */
   readonly within: 'text' | 'name'
   readonly filters: Filters
   /** From 1 on. */
@@ -50,7 +50,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
     select(new Set())
     route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined, ...change })}`)
   }
-  // The last page stays until the next one is there: nothing jumps, and the focus stays.
+  // The last page stays until the next one arrives: nothing jumps, and the focus stays.
   const last = useRef<{ readonly listed: Page; readonly place: ListAddress } | undefined>(undefined)
   const isPastEnd = shown.page > 1 && page.data?.rows.length === 0
   if (page.data !== undefined) {
@@ -64,7 +64,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
   }, [isPastEnd])
   const isNarrowed = shown.words !== '' || Object.keys(shown.filters).length > 0
   const isEmpty = listed?.rows.length === 0
-  // Not of the list before: its total is not that of these filters.
+  // Not of the previous list: its total does not fit these filters.
   const total = shown.words === '' ? (page.data?.total ?? null) : null
   return (
     <KnowledgeBaseFrame project={project} name={name}>
@@ -310,7 +310,7 @@ function ListSearch(props: {
   )
 }
 
-/** The most that a search by words gives. */
+/** The most that a keyword search returns. */
 const FOUND_MAX = 10_000
 
 interface Page {

@@ -1,4 +1,4 @@
-/** Each metadata column with its values and counts, or a range: what is chosen filters the list. */
+/** Each metadata column with its values and counts, or a range: choices filter the list. */
 import type { InputHTMLAttributes } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { isObject } from '../../../../core/json.ts'
@@ -64,7 +64,7 @@ interface FacetProps {
   readonly onChange: (condition: unknown) => void
 }
 
-/** Read when it is opened for the first time. */
+/** Read when first opened. */
 function Facet(props: FacetProps) {
   const [isOpen, setIsOpen] = useState(props.condition !== undefined)
   const kind = kindOfType(props.types[props.column] ?? 'VARCHAR')
@@ -261,11 +261,11 @@ interface TypedInputProps {
   readonly onCommit: (text: string) => void
 }
 
-/** A field whose value counts when it is left or Enter is pressed. */
+/** A field whose value counts on leaving it or on Enter. */
 export function TypedInput({ type, label, value, onCommit, ...others }: TypedInputProps) {
   const [text, setText] = useState(value)
   useLayoutEffect(() => setText(value), [value])
-  // Preact's types know each kind of input by itself; this is one of them.
+  // Preact's types know each kind of input separately; this is one of them.
   const input = { ...others, type, step: 'any', 'aria-label': label } as InputHTMLAttributes
   return (
     <input

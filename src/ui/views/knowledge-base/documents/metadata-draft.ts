@@ -1,4 +1,4 @@
-/** Values of metadata as they are typed: each by its type, so that a number stays a number and a date a date. */
+/** Metadata values as typed: each by its type, so that a number stays a number and a date a date. */
 
 export const FIELD_KINDS = ['text', 'number', 'boolean', 'date', 'time', 'json'] as const
 export type FieldKind = (typeof FIELD_KINDS)[number]
@@ -6,7 +6,7 @@ export type FieldKind = (typeof FIELD_KINDS)[number]
 export interface DraftField {
   readonly name: string
   readonly kind: FieldKind
-  /** As it is typed; empty: no value. */
+  /** The typed text; empty: no value. */
   readonly text: string
   /** The stored value; undefined: none. */
   readonly stored: unknown
@@ -15,7 +15,7 @@ export interface DraftField {
 type Fields = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
 
-/** Every column of the knowledge base, and what else the document says. */
+/** Every column of the knowledge base, and the document's other metadata. */
 export function draftOf(metadata: Fields, types: Readonly<Record<string, string>>): DraftField[] {
   const names = [...new Set([...Object.keys(metadata), ...Object.keys(types)])]
   return names.map((name) => {
@@ -76,19 +76,19 @@ function numberOf(name: string, text: string): unknown {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? text.trim() : value
 }
 
-/** Puts changes over what is stored now, for replacing a document. */
+/** Applies changes to what is stored now, for replacing a document. */
 export function overStored(stored: Fields, changes: Fields): Fields {
   const values = Object.entries({ ...stored, ...changes })
   return Object.fromEntries(values.filter(([, value]) => value !== null))
 }
 
-/** The texts that are stored now, but for those that were typed over since they were opened. */
+/** The texts stored now, except those edited since they were opened. */
 export function textsOver(stored: Texts, opened: Texts, typed: Texts): Texts {
   const changed = Object.entries(typed).filter(([column, text]) => text !== opened[column])
   return { ...stored, ...Object.fromEntries(changed) }
 }
 
-/** The fields that were edited; null removes a value. @throws Error as `typedValue` */
+/** The edited fields; null removes a value. @throws Error as `typedValue` */
 export function changesOf(draft: readonly DraftField[]): Fields {
   const changed = draft.filter(({ kind, text, stored }) => text !== textOf(kind, stored))
   return Object.fromEntries(changed.map((field) => [field.name, typedValue(field)]))

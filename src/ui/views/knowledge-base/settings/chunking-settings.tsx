@@ -1,4 +1,4 @@
-/** How documents are chunked, with a preview, and the stored documents chunked again. */
+/** How documents are chunked, with a preview, and re-chunking of stored documents. */
 import { useEffect, useState } from 'preact/hooks'
 import type { PREVIEW } from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../../api/http/request/schema-words.ts'
@@ -23,7 +23,7 @@ import {
   type Values,
 } from './settings-section.tsx'
 
-/** Types to choose from. Another stored one, as set by SQL, is a choice while it is stored. */
+/** Types to choose from. Another stored type, set by SQL, is a choice while it is stored. */
 const TYPES: readonly (readonly [string, string])[] = [
   ['auto', 'By the kind of document'],
   ['text_chunking', 'As plain text'],
@@ -166,7 +166,7 @@ function preprocessingOf({ type = 'auto', size = '', overlap = '' }: Values, sto
   return Object.keys(config).length === 0 ? { type } : { type, [`${type}_config`]: config }
 }
 
-/** The last job that chunked the stored documents again, while it is news. */
+/** The last re-chunking job, while it is news. */
 function RechunkProgress(props: {
   readonly of: KnowledgeBaseName
   /** Counts the jobs that were started here. */
@@ -268,7 +268,7 @@ function PreviewedChunks(props: {
   const json = { text: text.slice(0, TEXT_CHARS_MAX), knowledge_base: of.name, preprocessing }
   const { data, failure, isLoading } = useResource(
     async (signal) => {
-      // Until the typing rests.
+      // Once the typing pauses.
       await new Promise((resolve) => setTimeout(resolve, TYPED_MS))
       signal.throwIfAborted()
       if (text.trim() === '') return undefined

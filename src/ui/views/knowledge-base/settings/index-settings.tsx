@@ -174,7 +174,7 @@ export function SearchDefaults(props: SectionProps) {
   const [values, setValues] = useState(stored)
   const save = useSaving(props, searchPart)
   const { hybrid = '', alpha = '', fusion = '', language = '' } = values
-  // Defaults of the server stay its own: only what differs from the stored settings is sent.
+  // The server's defaults are not sent: only differences from the stored settings are.
   const send = () =>
     save(({ params: now }) => ({
       ...(language === '' || language === now.language ? {} : { language }),

@@ -1,4 +1,4 @@
-/** A section of the settings: its fields, what has changed, what that costs, and one button that saves it. */
+/** A section of the settings: its fields, changes and costs, and one button that saves it. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
@@ -15,7 +15,7 @@ export interface SectionProps {
   readonly kb: KnowledgeBase
   readonly chunks: number
   readonly documents: number
-  /** Reads again what is shown. */
+  /** Reads the settings again. */
   readonly onSaved: () => void
 }
 
@@ -47,7 +47,7 @@ interface SettingsSectionProps {
   readonly fields: readonly SettingField[]
   readonly onChange: (values: Values) => void
   readonly onSave: () => Promise<void>
-  /** What saving costs, one a line; empty: nothing to say. */
+  /** What saving costs, one per line; empty: nothing. */
   readonly costs: readonly string[]
   readonly verb?: string
   readonly children?: ComponentChildren
@@ -156,11 +156,11 @@ function SettingInput(props: {
   )
 }
 
-/** What to change; a function gets the stored settings, where only differences are to be sent. */
+/** The change to make; a function gets the stored settings, to send only differences. */
 type Changes = object | ((now: KnowledgeBase) => object)
 
 /**
- * Saves one part, unless another window has changed just that part since it was read.
+ * Saves one part, unless another window has changed that part since it was read.
  * @param partOf the part a save replaces: the rest may change meanwhile, as metadata does with every insert
  */
 export function useSaving(
@@ -168,7 +168,7 @@ export function useSaving(
   partOf: (kb: KnowledgeBase) => unknown,
 ) {
   const [before, setBefore] = useState(() => JSON.stringify(partOf(kb)))
-  /** @throws ApiError; Error where another window has changed it: the next call replaces that */
+  /** @throws ApiError; Error if another window has changed it: the next call overwrites that */
   return async (changes: Changes): Promise<void> => {
     const now = await getKnowledgeBase(of.project, of.name)
     const stored = JSON.stringify(partOf(now))

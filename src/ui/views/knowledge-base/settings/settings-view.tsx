@@ -1,4 +1,4 @@
-/** The settings of a knowledge base: each section is saved by itself, and lists what would change. */
+/** The settings of a knowledge base: each section is saved separately, and lists its changes. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../../api/catalog.ts'
@@ -43,7 +43,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
   usePolling(() => {
     if (changing !== undefined && !isLoading) reload()
   }, ASK_AGAIN_MS)
-  // The line below the name says so as well.
+  // The line below the name shows it as well.
   useEffect(() => {
     documentChanges.value += 1
   }, [data?.kb.updated_at])
