@@ -24,8 +24,8 @@ import { InsertLog } from './ingest/sources/insert-request.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { checkModelAddress } from './models/endpoint.ts'
-import { CHAT_PROVIDERS } from './models/registries/chat-providers.ts'
 import { embedderRegistry } from './models/registries/embedder-registry.ts'
+import { CHAT_PROVIDERS } from './models/registries/feature-memories.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
@@ -59,7 +59,13 @@ import {
   ocrModelOf,
   serviceKeysOf,
 } from './wiring/agent-parts.ts'
-import { insertDepsOf, jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
+import {
+  insertDepsOf,
+  jobRunnerOf,
+  schedulerOf,
+  shownActivity,
+  sourceKeeperOf,
+} from './wiring/job-parts.ts'
 import { LATER } from './wiring/later.ts'
 import {
   countedEmbeddings,
@@ -72,7 +78,6 @@ import {
   metricsOf,
 } from './wiring/metric-parts.ts'
 import { type App, type AppListener, appOf } from './wiring/running-app.ts'
-import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import { environmentOfReaders, isLoopback, type Settings } from './wiring/settings/settings.ts'
 import { shownSettings } from './wiring/settings/settings-help.ts'
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'

@@ -5,9 +5,13 @@ import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
 import { SOURCE_PARAMETERS } from '../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../core/domain/model-ref.ts'
 import type { RunSink, RunTraces } from '../core/domain/ports/conversation-ports.ts'
-import { hideSecrets, secretsOfAddress, secretsOfModel } from '../ops/telemetry/hide-secrets.ts'
 import type { OtlpSpans } from '../ops/telemetry/otlp-spans.ts'
-import { RunRecorder } from '../ops/telemetry/run-recorder.ts'
+import {
+  hideSecrets,
+  RunRecorder,
+  secretsOfAddress,
+  secretsOfModel,
+} from '../ops/telemetry/run-recorder.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './settings/settings.ts'
 

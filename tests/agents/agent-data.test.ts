@@ -3,7 +3,7 @@ import { agentData, namedKnowledgeBases } from '../../src/agents/data/agent-data
 import { matchesGlob } from '../../src/agents/data/glob.ts'
 import { systemPrompt } from '../../src/agents/questions/prompt.ts'
 import { toolSpecs } from '../../src/agents/tools/tools.ts'
-import { fullName } from '../../src/core/domain/project.ts'
+import { fullName } from '../../src/core/domain/names.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'
 
 const SNAPSHOT = snapshotOf({

@@ -6,7 +6,7 @@ import type {
   RunStart,
   ToolStep,
 } from '../../src/core/domain/agents/agent-run.ts'
-import type { ModelPrice } from '../../src/ops/telemetry/model-prices.ts'
+import type { ModelPrice } from '../../src/ops/telemetry/run-recorder.ts'
 import { RunRecorder } from '../../src/ops/telemetry/run-recorder.ts'
 
 const START: RunStart = {

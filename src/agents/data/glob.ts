@@ -1,4 +1,4 @@
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 
 /**
  * Whether a name matches a pattern: `*` matches any characters, `?` one. Without case, in at most pattern × name steps.

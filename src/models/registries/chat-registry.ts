@@ -1,8 +1,9 @@
-import { type FeatureMemory, newFeatureMemory } from '../../core/domain/model-features.ts'
 import {
   apiOf,
   type ChatDefaults,
+  type FeatureMemory,
   type ModelRef,
+  newFeatureMemory,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder } from '../../core/domain/ports/model-ports.ts'
@@ -10,7 +11,7 @@ import { AppError } from '../../core/errors.ts'
 import { addressPolicy, internet } from '../../core/runtime/address-policy.ts'
 import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
-import { CHAT_PROVIDERS } from './chat-providers.ts'
+import { CHAT_PROVIDERS } from './feature-memories.ts'
 
 /**
  * The chat model of a reference. Loads only its provider's SDK.

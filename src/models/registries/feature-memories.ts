@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import type {
-  FeatureMemory,
-  ModelFeature,
-  RefusedFeatures,
-} from '../../core/domain/model-features.ts'
-import type { ModelRef } from '../../core/domain/model-ref.ts'
+import {
+  COMPATIBLE_PROVIDERS,
+  type FeatureMemory,
+  type ModelFeature,
+  type ModelRef,
+  type RefusedFeatures,
+} from '../../core/domain/model-ref.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const MODELS_MAX = 1_000
@@ -55,3 +56,11 @@ function modelKey({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
   const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
   return createHash('sha256').update(parts).digest('base64')
 }
+
+/** The providers of chat models. Deliberately light: the main thread needs the names and no SDK. */
+export const CHAT_PROVIDERS: readonly string[] = [
+  'builtin',
+  'openai',
+  'anthropic',
+  ...COMPATIBLE_PROVIDERS,
+]

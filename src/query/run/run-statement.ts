@@ -4,8 +4,8 @@ import {
   requireDatabase,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { View } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
-import type { View } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type {

@@ -1,5 +1,5 @@
 import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName } from '../../core/domain/names.ts'
 import {
   type QueryResult,
   type ResultValue,

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { jsonMistake } from '../../core/json-mistake.ts'

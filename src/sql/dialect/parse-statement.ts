@@ -2,7 +2,6 @@
 import { AppError } from '../../core/errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type ObjectStatement, objectStatement } from './object-statements.ts'
-import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import {
   type ExplainStatement,
@@ -13,7 +12,12 @@ import {
   sessionStatement,
 } from './parse-session.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
-import { type TableStatement, tableStatement } from './parse-table.ts'
+import {
+  type DatabaseStatement,
+  databaseStatement,
+  type TableStatement,
+  tableStatement,
+} from './parse-table.ts'
 import { StatementReader } from './statement-reader.ts'
 
 export type Statement =

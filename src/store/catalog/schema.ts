@@ -26,7 +26,7 @@ import type {
 } from '../../core/domain/flow/sync-source.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import type { RelationColumn } from '../../core/domain/project.ts'
+import type { RelationColumn } from '../../core/domain/names.ts'
 import type { FileFormat, FileSheet, Recognized } from '../../core/domain/uploaded-file.ts'
 
 export const eider = pgSchema('eider')

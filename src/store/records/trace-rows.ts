@@ -2,7 +2,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/agent-run.ts'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import type {
   Feedback,
   StoredTrace,

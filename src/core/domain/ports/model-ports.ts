@@ -5,8 +5,7 @@
 import type { Agent } from '../agents/agent.ts'
 import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
 import type { Citation, EvidenceLevel } from '../agents/completion-event.ts'
-import type { RefusedFeatures } from '../model-features.ts'
-import type { ModelRef } from '../model-ref.ts'
+import type { ModelRef, RefusedFeatures } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
 export interface TokenCounter {
