@@ -9,7 +9,7 @@ import type {
   RowReader,
 } from '../core/domain/ports/retrieval-ports.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
-import { hashSql } from '../core/text/text-hash.ts'
+import { hashSql } from '../core/text/words.ts'
 import { ChunkValues, type KeptChunks, keptChunks } from './chunk-values.ts'
 
 /** For the values of all knowledge bases. */

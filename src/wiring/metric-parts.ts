@@ -1,6 +1,6 @@
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../api/http/request/running-requests.ts'
-import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
+import type { FinishedRun } from '../core/domain/agents/completion-event.ts'
 import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
 import type { SearchMode } from '../core/domain/hybrid-search.ts'
 import type { VectorIndexState } from '../core/domain/index-definition.ts'

@@ -1,7 +1,7 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import { secretsOfMcpServer } from '../core/domain/agents/agent.ts'
-import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
+import type { FinishedRun } from '../core/domain/agents/completion-event.ts'
 import { SOURCE_PARAMETERS } from '../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../core/domain/model-ref.ts'
 import type { RunSink, RunTraces } from '../core/domain/ports/conversation-ports.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Assignment } from '../../src/agents/loop/assignment.ts'
 import { answer } from '../../src/agents/loop/loop.ts'
 import { answerCheck } from '../../src/agents/loop/turn-rules.ts'
-import { responseFormatOf } from '../../src/agents/questions/response-format.ts'
+import { responseFormatOf } from '../../src/agents/questions/completion-stream.ts'
 import type { JsonSchema, ToolCall } from '../../src/core/domain/ports/model-ports.ts'
 import { call, collected, NO_SIGNAL, scriptedModel } from './agent-fixture.ts'
 

@@ -3,12 +3,8 @@ import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  bundled,
-  type PageFiles,
-  pageFiles,
-  pageOperationsOver,
-} from '../../src/api/http/routes/page-routes.ts'
+import { bundled, type PageFiles, pageFiles } from '../../src/api/http/page/page-files.ts'
+import { pageOperationsOver } from '../../src/api/http/routes/page-routes.ts'
 import { testServer } from './server-fixture.ts'
 
 const FIRST_LOAD_BYTES_MAX = 250_000

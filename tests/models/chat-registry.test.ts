@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import type { ModelRef } from '../../src/core/domain/model-ref.ts'
+import { CHAT_PROVIDERS } from '../../src/models/registries/chat-providers.ts'
 import { chatModelOf } from '../../src/models/registries/chat-registry.ts'
-import { CHAT_PROVIDERS } from '../../src/models/registries/feature-memories.ts'
 import { heard, QUESTION, textOf } from './fixtures/chat-support.ts'
 import { eventStream, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 
@@ -62,7 +62,7 @@ test('uses address and key of the settings, which stay together', async () => {
 
 test('the list of providers loads nothing else', async () => {
   const path = fileURLToPath(
-    new URL('../../src/models/registries/feature-memories.ts', import.meta.url),
+    new URL('../../src/models/registries/chat-providers.ts', import.meta.url),
   )
   const source = await Bun.file(path).text()
   const imports = new Bun.Transpiler({ loader: 'ts' }).scanImports(source)

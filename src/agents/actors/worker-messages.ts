@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../core/domain/agents/agent-run.ts'
+import type { FinishReason } from '../../core/domain/agents/completion-event.ts'
 import { type Action, EVIDENCE_LEVELS } from '../../core/domain/agents/completion-event.ts'
 import type { ChatDefaults, ModelRef } from '../../core/domain/model-ref.ts'
 import { isModelFeature, type ModelFeature } from '../../core/domain/model-ref.ts'

@@ -5,9 +5,8 @@ import { FILES_DATABASE, fullName, literal, nameKey, quote } from '../../core/do
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { matchesGlob } from './glob.ts'
 import { type FirstRows, readRows } from './observation.ts'
-import { NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
+import { matchesGlob, NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {

@@ -1,7 +1,6 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { TokenUsage } from '../../core/domain/agents/agent-run.ts'
-import type { FailureType } from '../../core/domain/agents/completion-event.ts'
+import type { FailureType, TokenUsage } from '../../core/domain/agents/completion-event.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { ChatDelta, ChatModel, ChatModels } from '../../core/domain/ports/model-ports.ts'

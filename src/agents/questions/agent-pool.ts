@@ -1,6 +1,9 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { RunStart } from '../../core/domain/agents/agent-run.ts'
-import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
+import type {
+  AnswerEvidence,
+  CompletionEvent,
+  RunStart,
+} from '../../core/domain/agents/completion-event.ts'
 import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import {
   BUILTIN_CHAT_MODEL,

@@ -1,5 +1,10 @@
 /** A question and what it leaves in its trace. */
 import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type {
+  AnswerFindings,
+  CompletionEvent,
+  Step,
+} from '../../core/domain/agents/completion-event.ts'
 import {
   addedUsage,
   type FinishReason,
@@ -7,11 +12,6 @@ import {
   type RunPurpose,
   type RunStart,
   type TokenUsage,
-} from '../../core/domain/agents/agent-run.ts'
-import type {
-  AnswerFindings,
-  CompletionEvent,
-  Step,
 } from '../../core/domain/agents/completion-event.ts'
 import {
   BUILTIN_PROVIDER,

@@ -1,4 +1,4 @@
-import { type RunStart, runNotFound } from '../../core/domain/agents/agent-run.ts'
+import { type RunStart, runNotFound } from '../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../core/errors.ts'
 import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'

@@ -304,7 +304,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
         'then: EIDER_DATA_DIR=./restored eider serve',
       ],
     ],
-    load: async () => ({ run: (await import('./transfer-commands.ts')).restore }),
+    load: async () => ({ run: (await import('./folder-commands.ts')).restore }),
   },
   salvage: {
     summary: 'save what can be read of a damaged data folder',
@@ -313,7 +313,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     options: { to: { value: '<folder>', help: 'where to: empty, or not there yet' } },
     notes: 'It needs no server, and leaves the data folder as it is.',
     examples: [['eider salvage ./data --to ./saved', 'rows as Parquet, chunks as JSON lines']],
-    load: async () => ({ run: (await import('./transfer-commands.ts')).salvage }),
+    load: async () => ({ run: (await import('./folder-commands.ts')).salvage }),
   },
   'accept-loss': {
     summary: 'let a data folder start whose log was lost, with what is left',
@@ -322,7 +322,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     notes:
       'It needs no server. Afterwards nothing shows what was lost, so restore a backup instead if you have one.',
     examples: [['eider accept-loss ./data', 'then: eider serve']],
-    load: async () => ({ run: (await import('./transfer-commands.ts')).acceptLoss }),
+    load: async () => ({ run: (await import('./folder-commands.ts')).acceptLoss }),
   },
 }
 

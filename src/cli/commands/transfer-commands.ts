@@ -1,17 +1,12 @@
 /** A knowledge base with its vectors as a file, and back. */
 
-import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
-import { DATABASE_FILE } from '../../store/duckdb/database.ts'
-import { acceptLoss as acceptLostLog } from '../../store/duckdb/log-mark.ts'
-import { restore as restoreBackup } from '../../store/restore.ts'
+import { basename } from 'node:path'
 import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { counted, sizeText } from '../output.ts'
 import { copyBytes, refuseBinaryTerminal, withTarget } from '../sql/row-files.ts'
-import { show, shownLines } from './record-output.ts'
+import { show } from './record-output.ts'
 
 export const exportKnowledgeBase: RunCommand = async (context) => {
   const { words, options, client, output, signal } = context
@@ -69,33 +64,4 @@ export const importKnowledgeBase: RunCommand = async ({
     const done = `${created ? 'Made' : 'Filled'} ${named.project}.${named.name}`
     return `${done}: ${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`
   })
-}
-
-/** Work on a data folder without a server. */
-
-export const restore: RunCommand = async ({ words: [backup = ''], options, output }) => {
-  const folder = options.required('data')
-  const manifest = await restoreBackup({ backup, folder, key: options.text('key') })
-  const { tables, files: _, ...shown } = manifest
-  const rows = tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
-  const done = `Restored into ${folder}: ${rows} rows in ${tables.length} tables`
-  return show(output, manifest, () => [done, ...shownLines(shown)])
-}
-
-export const salvage: RunCommand = async ({ words: [folder = ''], options, output }) => {
-  const target = options.required('to')
-  const report = await salvageFolder(folder, target, (line) => output.say(line))
-  const rows = report.tables.reduce((sum, table) => sum + table.rows, 0)
-  const saved = `Saved ${rows} rows of ${report.tables.length} tables into ${target}`
-  return show(output, report, () => [...report.damage.map((what) => `Damaged: ${what}`), saved])
-}
-
-export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) => {
-  if (!existsSync(join(folder, DATABASE_FILE))) {
-    const message = `${folder} has no ${DATABASE_FILE}: restore a backup`
-    throw new CommandError('no_data_folder', message)
-  }
-  acceptLostLog(folder)
-  const line = `${folder} will start with the data that is left; nothing shows what was lost`
-  return show(output, { folder }, () => [line])
 }

@@ -11,7 +11,7 @@ import { AppError } from '../../core/errors.ts'
 import { addressPolicy, internet } from '../../core/runtime/address-policy.ts'
 import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
-import { CHAT_PROVIDERS } from './feature-memories.ts'
+import { CHAT_PROVIDERS } from './chat-providers.ts'
 
 /**
  * The chat model of a reference. Loads only its provider's SDK.

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import {
-  COMPATIBLE_PROVIDERS,
-  type FeatureMemory,
-  type ModelFeature,
-  type ModelRef,
-  type RefusedFeatures,
+import type {
+  FeatureMemory,
+  ModelFeature,
+  ModelRef,
+  RefusedFeatures,
 } from '../../core/domain/model-ref.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
@@ -56,11 +55,3 @@ function modelKey({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
   const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
   return createHash('sha256').update(parts).digest('base64')
 }
-
-/** The providers of chat models. Deliberately light: the main thread needs the names and no SDK. */
-export const CHAT_PROVIDERS: readonly string[] = [
-  'builtin',
-  'openai',
-  'anthropic',
-  ...COMPATIBLE_PROVIDERS,
-]

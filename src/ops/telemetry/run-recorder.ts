@@ -5,7 +5,7 @@ import type {
   RunStart,
   TokenUsage,
   ToolStep,
-} from '../../core/domain/agents/agent-run.ts'
+} from '../../core/domain/agents/completion-event.ts'
 import {
   BUILTIN_PROVIDER,
   HIDDEN,

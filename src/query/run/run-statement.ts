@@ -15,8 +15,7 @@ import type {
   IndexStatement,
   ViewStatement,
 } from '../../sql/dialect/object-statements.ts'
-import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { SessionStatement, Setting, Statement } from '../../sql/dialect/parse-statement.ts'
 import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { createVectorIndex, dropVectorIndex } from '../definitions/define-database.ts'

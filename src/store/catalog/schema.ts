@@ -11,8 +11,13 @@ import {
   unique,
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
-import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
-import type { Citation, EvidenceLevel } from '../../core/domain/agents/completion-event.ts'
+import type {
+  Citation,
+  EvidenceLevel,
+  FinishReason,
+  RunOutcome,
+  RunPurpose,
+} from '../../core/domain/agents/completion-event.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/source-parameters.ts'
 import type {

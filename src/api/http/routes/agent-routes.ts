@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type TSchema, t } from 'elysia'
-import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import { completionStream, responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
-import { responseFormatOf } from '../../../agents/questions/response-format.ts'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
 import { agentsOf, findAgent } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -13,7 +12,7 @@ import {
   requireScope,
 } from '../../../core/domain/access/principal.ts'
 import type { Agent, ConversationTurn } from '../../../core/domain/agents/agent.ts'
-import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
+import { runNotFound } from '../../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import {

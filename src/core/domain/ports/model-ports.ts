@@ -3,8 +3,13 @@
  * method with a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent } from '../agents/agent.ts'
-import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
-import type { Citation, EvidenceLevel } from '../agents/completion-event.ts'
+import type {
+  Citation,
+  EvidenceLevel,
+  FinishReason,
+  RunPurpose,
+  TokenUsage,
+} from '../agents/completion-event.ts'
 import type { ModelRef, RefusedFeatures } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
+import type { TokenUsage } from '../../../core/domain/agents/completion-event.ts'
 import { literal } from '../../../core/domain/names.ts'
 import type {
   ChatDelta,
