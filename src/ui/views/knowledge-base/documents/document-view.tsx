@@ -47,7 +47,7 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
         {(document) => (
           <>
             <div class="row">
-              <h2 class="grow kb-title" dir="auto" title={document.id}>
+              <h2 class="grow clamped" dir="auto" title={document.id}>
                 {document.title ?? document.id}
               </h2>
               <CopyButton text={document.id} label="Copy id" />
