@@ -2,8 +2,8 @@
 import { AppError } from '../errors.ts'
 
 export interface RemoteStorage {
-  /** The tables there were made from here, and go with the knowledge base. */
-  readonly isOwner: boolean
+  /** Its name among those that use the tables there. */
+  readonly attachment: string
   /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
   readonly isCopied: boolean
 }

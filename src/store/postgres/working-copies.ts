@@ -47,18 +47,31 @@ import {
 } from './remote-rows.ts'
 import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
 import {
+  attach,
   createRemoteTables,
+  detach,
   dropRemoteTables,
   OPENING,
   type RemoteState,
   remoteFailure,
   remoteState,
+  replaceDefinition,
   requireExtension,
   requireSmall,
 } from './remote-tables.ts'
 
 /** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
+
+/** Takes over a definition that another Eider has stored. */
+type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
+
+/** A transaction, and what its database says in it. */
+interface Current {
+  readonly run: RunRemote
+  readonly place: StoragePlace
+  readonly state: RemoteState
+}
 
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
@@ -67,6 +80,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #copies = new Map<number, Copy>()
   readonly #closing = new AbortController()
   #databases: RemoteDatabases | null = null
+  #adopt: Adopt = async () => {}
   #poll: ReturnType<typeof setInterval> | null = null
 
   private constructor(parts: StoreParts, chunks: StoredChunks) {
@@ -78,9 +92,9 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   static async open(parts: StoreParts, chunks: StoredChunks): Promise<WorkingCopies> {
     const copies = new WorkingCopies(parts, chunks)
     const stored = await parts.database.write(async (connection) => {
-      await connection.run(`DELETE FROM eider.storages
+      await connection.run(`DELETE FROM eider.attachments
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
-      const sql = 'SELECT knowledge_base_id, revision FROM eider.storages'
+      const sql = 'SELECT knowledge_base_id, revision FROM eider.attachments'
       return (await connection.runAndReadAll(sql)).getRows()
     })
     for (const [id, revision] of stored) {
@@ -89,9 +103,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return copies
   }
 
-  /** From here on, other databases can be reached. */
-  connect(databases: RemoteDatabases): void {
+  /** From here on, other databases can be reached. @param adopt called when a definition there is another one */
+  connect(databases: RemoteDatabases, adopt: Adopt): void {
     this.#databases = databases
+    this.#adopt = adopt
     this.#poll = setInterval(() => this.#refreshAll(), POLL_MS)
     this.#poll.unref()
   }
@@ -119,7 +134,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async drop(kb: KnowledgeBase): Promise<void> {
-    if (kb.remote?.isOwner === true) await this.remove(this.#placeOf(kb))
+    const { remote } = kb
+    if (remote === undefined) return
+    const place = this.#placeOf(kb)
+    await this.#transaction(place, 'write', (run) => detach(run, place, remote.attachment))
   }
 
   async remove(place: StoragePlace): Promise<void> {
@@ -127,6 +145,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
+    if (kb.remote === undefined) return kb
     const copy = this.#copyOf(kb)
     if (isHere(kb) || !isRecent(copy)) await this.#refreshed(kb, copy)
     return this.#current(kb)
@@ -162,6 +181,23 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
+  async redefine(kb: KnowledgeBase, definition: string): Promise<void> {
+    if (kb.remote === undefined) return
+    const copy = this.#copyOf(kb)
+    if (copy.state === null) throw new Error('a definition is changed after it was read')
+    const place = this.#placeOf(kb)
+    const change = { from: copy.state.definition, to: definition }
+    // If it fails, the next refresh takes over what is stored there.
+    copy.definition = null
+    const isDone = await this.#transaction(place, 'write', (run) => {
+      return replaceDefinition(run, place, change)
+    })
+    copy.refreshedMs = Number.NEGATIVE_INFINITY
+    if (isDone) return
+    const message = `Another server has just changed ${kb.name}: look at it, and try again`
+    throw new AppError('too_busy', message)
+  }
+
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
     if (isHere(kb)) return
     const place = this.#placeOf(kb)
@@ -181,6 +217,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return {
       place,
       run: (sql, values) => this.#transaction(place, 'read', (own) => own(sql, values)),
+      isIndexed: copy.state?.isIndexed === true,
       found: (rows) => copy.found.add(rows, copy.state),
       withRows: (keys, work) => this.#withFound(kb, keys, work),
     }
@@ -242,23 +279,45 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   async #refresh(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const place = this.#placeOf(kb)
-    await this.#transaction(place, 'read', async (run) => {
+    const state = await this.#transaction(place, 'read', async (run) => {
       const state = await remoteState(run, place)
-      if (!isHere(kb)) return this.#refreshTouched(kb, copy, { run, place, state })
-      if (state.revision === copy.revision) return
-      requireSmall(kb, state)
-      // A server restored from a backup is behind its copies: all rows come again.
-      const isBehind = state.revision < copy.revision
-      if (isBehind) await this.#emptied(kb)
-      const from = isBehind ? 0 : copy.revision
-      const removed = await removedSince(run, place, { from, to: state.revision })
-      const gone = removed ?? { allBut: new Set(await allKeys(run, place)) }
-      await this.#copyRows(kb, state, {
-        gone,
-        batches: rowsSince(run, place, { ...state, revision: from }),
-      })
-      copy.revision = state.revision
+      if (!isHere(kb)) await this.#refreshTouched(kb, copy, { run, place, state })
+      else await this.#refreshAllRows(kb, copy, { run, place, state })
+      return state
     })
+    await this.#takeOver(kb, copy, state)
+  }
+
+  /** What other Eiders have defined. */
+  async #takeOver(kb: KnowledgeBase, copy: Copy, state: RemoteState): Promise<void> {
+    const { attachment = '' } = kb.remote ?? {}
+    if (!state.attachments.includes(attachment)) {
+      const place = this.#placeOf(kb)
+      await this.#transaction(place, 'write', (run) => attach(run, place, attachment))
+    }
+    if (copy.definition !== state.definition) await this.#adopt(kb, state.definition)
+    copy.definition = state.definition
+  }
+
+  async #refreshAllRows(
+    kb: KnowledgeBase,
+    copy: Copy,
+    { run, place, state }: Current,
+  ): Promise<void> {
+    copy.state = state
+    if (state.revision === copy.revision) return
+    requireSmall(kb, state)
+    // A server restored from a backup is behind its copies: all rows come again.
+    const isBehind = state.revision < copy.revision
+    if (isBehind) await this.#emptied(kb)
+    const from = isBehind ? 0 : copy.revision
+    const removed = await removedSince(run, place, { from, to: state.revision })
+    const gone = removed ?? { allBut: new Set(await allKeys(run, place)) }
+    await this.#copyRows(kb, state, {
+      gone,
+      batches: rowsSince(run, place, { ...state, revision: from }),
+    })
+    copy.revision = state.revision
   }
 
   /** What a search has brought along. @returns false where that is not all of it any more */
@@ -277,7 +336,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async #refreshTouched(
     kb: KnowledgeBase,
     copy: Copy,
-    { run, place, state }: { run: RunRemote; place: StoragePlace; state: RemoteState },
+    { run, place, state }: Current,
   ): Promise<void> {
     const touched = {
       ids: [...copy.touched].flatMap(({ ids }) => ids),
