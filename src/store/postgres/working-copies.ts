@@ -202,6 +202,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (isHere(kb)) return
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
+    this.#copyOf(kb).refreshedMs = Number.NEGATIVE_INFINITY
   }
 
   /** Counts of a knowledge base without a copy, by its database. */
