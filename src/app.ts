@@ -59,7 +59,13 @@ import {
   ocrModelOf,
   serviceKeysOf,
 } from './wiring/agent-parts.ts'
-import { insertDepsOf, jobRunnerOf, shownActivity } from './wiring/job-parts.ts'
+import {
+  insertDepsOf,
+  jobRunnerOf,
+  schedulerOf,
+  shownActivity,
+  sourceKeeperOf,
+} from './wiring/job-parts.ts'
 import { LATER } from './wiring/later.ts'
 import {
   countedEmbeddings,
@@ -72,7 +78,6 @@ import {
   metricsOf,
 } from './wiring/metric-parts.ts'
 import { type App, type AppListener, appOf } from './wiring/running-app.ts'
-import { schedulerOf, sourceKeeperOf } from './wiring/schedule-parts.ts'
 import { environmentOfReaders, isLoopback, type Settings } from './wiring/settings/settings.ts'
 import { shownSettings } from './wiring/settings/settings-help.ts'
 import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring/source-parts.ts'

@@ -1,6 +1,6 @@
 /** The words and options of a command line, and help for those who mistyped one. */
 import { parseArgs } from 'node:util'
-import { nearestName } from '../core/nearest-name.ts'
+import { nearestName } from '../core/short-text.ts'
 import { type CommandSpec, type OptionSpec, Options } from './command.ts'
 import { usageError } from './command-error.ts'
 

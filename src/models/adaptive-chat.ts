@@ -1,7 +1,7 @@
-import { lossWarnings, type ModelFeature, newFeatureMemory } from '../core/domain/model-features.ts'
+import { lossWarnings, type ModelFeature, newFeatureMemory } from '../core/domain/model-ref.ts'
 import type { ChatDelta, ChatModel, ChatRequest } from '../core/domain/ports/model-ports.ts'
 import type { ChatConfig } from './chat-stream.ts'
-import { FeatureRefused } from './feature-refusal.ts'
+import { FeatureRefused } from './chat-stream.ts'
 import { textToolTurn } from './text-tools.ts'
 
 /** One turn of a model without the features that its server refuses. @throws FeatureRefused for another one */

@@ -1,4 +1,4 @@
-import type { FinishReason, TokenUsage } from '../core/domain/agents/agent-run.ts'
+import type { FinishReason, TokenUsage } from '../core/domain/agents/completion-event.ts'
 import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
 import { isCount } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'

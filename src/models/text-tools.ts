@@ -1,4 +1,4 @@
-import { addedUsage } from '../core/domain/agents/agent-run.ts'
+import { addedUsage } from '../core/domain/agents/completion-event.ts'
 import type {
   ChatDelta,
   ChatMessage,

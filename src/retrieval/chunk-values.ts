@@ -6,7 +6,7 @@ import {
 } from '../core/domain/column-condition.ts'
 import type { BoundValue, PrefilterSql } from '../core/domain/ports/engine-ports.ts'
 import type { CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
-import { textHash } from '../core/text/text-hash.ts'
+import { textHash } from '../core/text/words.ts'
 import { KeyRows, numbersOfKeys } from './vectors/row-table.ts'
 
 /** With more changed chunks, all are read again. */

@@ -1,7 +1,7 @@
-import { chunkTables } from '../core/domain/chunk.ts'
 import { type ConditionColumn, columnsOf } from '../core/domain/column-condition.ts'
-import { quote } from '../core/domain/identifier.ts'
+import { chunkTables } from '../core/domain/document.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import { quote } from '../core/domain/names.ts'
 import type { BoundSql, PrefilterSql, RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {
   ColumnReader,
@@ -9,7 +9,7 @@ import type {
   RowReader,
 } from '../core/domain/ports/retrieval-ports.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
-import { hashSql } from '../core/text/text-hash.ts'
+import { hashSql } from '../core/text/words.ts'
 import { ChunkValues, type KeptChunks, keptChunks } from './chunk-values.ts'
 
 /** For the values of all knowledge bases. */

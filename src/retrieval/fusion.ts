@@ -12,7 +12,7 @@ import {
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
 import type { KeywordHits, NearestChunk, NearestFound } from '../core/domain/ports/search-ports.ts'
-import { isForeignToEnglish } from '../core/text/foreign-words.ts'
+import { isForeignToEnglish } from '../core/text/learned-language.ts'
 import { isMostlyLatin } from '../core/text/words.ts'
 
 export interface FusedHit {

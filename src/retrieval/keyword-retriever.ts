@@ -1,4 +1,4 @@
-import type { TableIds } from '../core/domain/chunk.ts'
+import type { TableIds } from '../core/domain/document.ts'
 import type { KeywordSearch, PhraseHits } from '../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../core/domain/ports/engine-ports.ts'

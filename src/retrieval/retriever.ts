@@ -1,5 +1,5 @@
-import type { TableIds } from '../core/domain/chunk.ts'
 import type { ColumnCondition } from '../core/domain/column-condition.ts'
+import type { TableIds } from '../core/domain/document.ts'
 import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
 import type {
   ColumnReader,

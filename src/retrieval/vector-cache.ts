@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../core/domain/chunk.ts'
+import { chunkTables, type TableIds } from '../core/domain/document.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { IndexReport } from '../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import { fullName } from '../core/domain/names.ts'
 import type {
   ColumnReader,
   CommitListener,
@@ -17,7 +18,6 @@ import type {
   NearestSearch,
   VectorAccess,
 } from '../core/domain/ports/search-ports.ts'
-import { fullName } from '../core/domain/project.ts'
 import type { VectorCopy } from '../core/domain/server-state.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable } from '../core/runtime/cancellation.ts'

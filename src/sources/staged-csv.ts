@@ -1,7 +1,7 @@
 /** Rows of a data source in a CSV file that DuckDB reads with every type given. */
 import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { literal, quote } from '../core/domain/identifier.ts'
+import { literal, quote } from '../core/domain/names.ts'
 import { exactJson, isExactNumber, type ResultValue } from '../core/domain/query-result.ts'
 import { AppError, systemCodeOf } from '../core/errors.ts'
 import { timestampOf } from '../core/time.ts'

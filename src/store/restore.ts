@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { quote } from '../core/domain/identifier.ts'
+import { quote } from '../core/domain/names.ts'
 import { StartError, systemCodeOf } from '../core/errors.ts'
 import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
 import { KEY_FILES } from './catalog/secrets.ts'

@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
 import { type CatalogSnapshot, findView } from '../core/domain/access/catalog-snapshot.ts'
 import type { Agent, AgentChanges, AgentDraft } from '../core/domain/agents/agent.ts'
-import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/chunk.ts'
-import { nameKey, quote } from '../core/domain/identifier.ts'
+import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/document.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
   MetadataColumn,
 } from '../core/domain/knowledge-base.ts'
+import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/names.ts'
+import { nameKey, quote } from '../core/domain/names.ts'
 import type { Catalog } from '../core/domain/ports/store-ports.ts'
-import type { Project, View, ViewChanges, ViewDraft } from '../core/domain/project.ts'
 import { notFound } from '../core/errors.ts'
 import { timestampOfMillis } from '../core/time.ts'
 import { type CatalogQueries, deleteRow, nextId, queriesOver } from './catalog/catalog-queries.ts'

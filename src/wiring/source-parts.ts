@@ -1,6 +1,6 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { Asker, Rights } from '../core/domain/access/principal.ts'
-import { nameKey } from '../core/domain/identifier.ts'
+import { nameKey } from '../core/domain/names.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
@@ -18,9 +18,9 @@ import type { Sources } from '../sources/sources.ts'
 import { namesDatabase } from '../sql/lexer/database-names.ts'
 import { memoryBytesOf } from '../store/duckdb/memory-watchdog.ts'
 import { askerOfSignal, requireAuditReader } from './access-parts.ts'
+import { scheduleRows } from './job-parts.ts'
 import { LATER } from './later.ts'
 import type { SourceFilesOptions, SourcesOptions } from './open-sources.ts'
-import { scheduleRows } from './schedule-parts.ts'
 import { environmentOfReaders, type Settings } from './settings/settings.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */

@@ -1,13 +1,17 @@
 import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import { secretsOfMcpServer } from '../core/domain/agents/agent.ts'
-import type { FinishedRun } from '../core/domain/agents/agent-run.ts'
+import type { FinishedRun } from '../core/domain/agents/completion-event.ts'
 import { SOURCE_PARAMETERS } from '../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../core/domain/model-ref.ts'
 import type { RunSink, RunTraces } from '../core/domain/ports/conversation-ports.ts'
-import { hideSecrets, secretsOfAddress, secretsOfModel } from '../ops/telemetry/hide-secrets.ts'
 import type { OtlpSpans } from '../ops/telemetry/otlp-spans.ts'
-import { RunRecorder } from '../ops/telemetry/run-recorder.ts'
+import {
+  hideSecrets,
+  RunRecorder,
+  secretsOfAddress,
+  secretsOfModel,
+} from '../ops/telemetry/run-recorder.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './settings/settings.ts'
 

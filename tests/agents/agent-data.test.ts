@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { agentData, namedKnowledgeBases } from '../../src/agents/data/agent-data.ts'
-import { matchesGlob } from '../../src/agents/data/glob.ts'
+import { matchesGlob } from '../../src/agents/data/remote-table-names.ts'
 import { systemPrompt } from '../../src/agents/questions/prompt.ts'
 import { toolSpecs } from '../../src/agents/tools/tools.ts'
-import { fullName } from '../../src/core/domain/project.ts'
+import { fullName } from '../../src/core/domain/names.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'
 
 const SNAPSHOT = snapshotOf({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { AgentEvent, Assignment } from '../../src/agents/loop/assignment.ts'
+import { estimatedTokens } from '../../src/agents/loop/context-window.ts'
 import { answer } from '../../src/agents/loop/loop.ts'
-import { estimatedTokens } from '../../src/agents/loop/token-estimate.ts'
 import type {
   ChatMessage,
   ChatModel,

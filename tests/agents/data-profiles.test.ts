@@ -1,8 +1,7 @@
 /** The description of the data that a model gets before its first call, through HTTP. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { AvailableData } from '../../src/agents/data/agent-data.ts'
+import type { AvailableData, Select } from '../../src/agents/data/agent-data.ts'
 import { DataProfiles } from '../../src/agents/data/data-profiles.ts'
-import type { Select } from '../../src/agents/data/data-reader.ts'
 import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { askScripted, says } from './ask-scripted.ts'

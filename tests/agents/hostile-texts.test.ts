@@ -1,13 +1,12 @@
 /** Texts of a hostile model, as long as one may be. Where time grows with the square of a length, these take minutes. */
 import { describe, expect, test } from 'bun:test'
-import { mentionsIn } from '../../src/agents/evidence/mentions.ts'
-import { statementsOf } from '../../src/agents/evidence/table-evidence.ts'
-import { answerCheck } from '../../src/agents/loop/answer-form.ts'
-import { objectionTo } from '../../src/agents/loop/turn-rules.ts'
+import { mentionsIn } from '../../src/agents/evidence/citations.ts'
+import { statementsOf } from '../../src/agents/evidence/shown-passages.ts'
+import { answerCheck, objectionTo } from '../../src/agents/loop/turn-rules.ts'
 import { statementIn } from '../../src/agents/tools/written-statement.ts'
 import type { ChatDelta } from '../../src/core/domain/ports/model-ports.ts'
+import { ThoughtSplitter } from '../../src/models/openai/openai-answer.ts'
 import { textToolTurn } from '../../src/models/text-tools.ts'
-import { ThoughtSplitter } from '../../src/models/thought-splitter.ts'
 
 const SOON_MS = 5_000
 const TOOL = { name: 'sql_db_query', description: 'Rows', input: { name: 'q', description: 'SQL' } }

@@ -1,8 +1,7 @@
 /** What a question leaves in its thread: nothing. The test plays the main thread to the real one. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Worker } from 'node:worker_threads'
-import type { FromThread, ToThread } from '../../src/agents/actors/thread-messages.ts'
-import type { AgentTask } from '../../src/agents/actors/worker-messages.ts'
+import type { AgentTask, FromThread, ToThread } from '../../src/agents/actors/worker-messages.ts'
 
 const SECRET = 'aubergine-7731-velvet'
 

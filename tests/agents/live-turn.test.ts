@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { LiveTurn } from '../../src/agents/questions/live-turn.ts'
+import { LiveTurn } from '../../src/agents/questions/live-turns.ts'
 import { AppError } from '../../src/core/errors.ts'
 
 const NEVER = new AbortController().signal

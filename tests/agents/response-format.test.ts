@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { answerCheck } from '../../src/agents/loop/answer-form.ts'
 import type { Assignment } from '../../src/agents/loop/assignment.ts'
 import { answer } from '../../src/agents/loop/loop.ts'
-import { responseFormatOf } from '../../src/agents/questions/response-format.ts'
+import { answerCheck } from '../../src/agents/loop/turn-rules.ts'
+import { responseFormatOf } from '../../src/agents/questions/completion-stream.ts'
 import type { JsonSchema, ToolCall } from '../../src/core/domain/ports/model-ports.ts'
 import { call, collected, NO_SIGNAL, scriptedModel } from './agent-fixture.ts'
 

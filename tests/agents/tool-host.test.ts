@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Select, SelectScope } from '../../src/agents/data/data-reader.ts'
+import type { Select, SelectScope } from '../../src/agents/data/agent-data.ts'
 import { ToolHost } from '../../src/agents/tools/tool-host.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { AppError } from '../../src/core/errors.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { dataReader } from '../../src/agents/data/data-reader.ts'
+import { dataReader } from '../../src/agents/data/agent-data.ts'
 import { statementIn, withHint } from '../../src/agents/tools/written-statement.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { kbNamed, NO_SIGNAL } from './agent-fixture.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { chunkTables, withNextKeywords } from '../../src/core/domain/chunk.ts'
+import { chunkTables, withNextKeywords } from '../../src/core/domain/document.ts'
 import { TERM_RULES_VERSION } from '../../src/core/text/words.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { current, rowsOf, temporaryFolder } from '../support/store-fixture.ts'

@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { historyFile, readHistory, rememberStatement } from '../../src/cli/sql/shell-history.ts'
 import { completionsOf } from '../../src/cli/sql/shell-names.ts'
+import { historyFile, readHistory, rememberStatement } from '../../src/cli/sql/sql-shell.ts'
 
 test('statements are remembered, the newest first, in a file of one user; secrets are not', () => {
   const folder = mkdtempSync(join(tmpdir(), 'eider-history-'))

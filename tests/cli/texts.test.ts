@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { filtersOf } from '../../src/cli/commands/search-command.ts'
 import { fitting, ResultTable, type TableStyle } from '../../src/cli/result-table.ts'
-import { splitStatements } from '../../src/cli/sql/statement-splitter.ts'
+import { splitStatements } from '../../src/cli/sql/statement-client.ts'
 import {
   FlowingText,
   padded,

@@ -4,7 +4,7 @@ import {
   isExactAnswer,
   normalizedAnswer,
   saysNotFound,
-} from '../../src/query/evaluate/metrics/answer-verdicts.ts'
+} from '../../src/query/evaluate/judge-answer.ts'
 
 test.each([
   ['The  Eiffel-Tower!', 'eiffeltower'],

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
+  knownItemMetrics,
   meanRelevance,
   modelScoredRanking,
-} from '../../src/query/evaluate/metrics/model-scored-ranking.ts'
-import { knownItemMetrics } from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
+} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
 
 describe('found documents', () => {
   test('are counted by their positions', () => {

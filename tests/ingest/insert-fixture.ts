@@ -1,6 +1,6 @@
 import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
-import { type EmbeddedDocument, embeddedText } from '../../src/core/domain/chunk.ts'
 import type { Row } from '../../src/core/domain/document.ts'
+import { type EmbeddedDocument, embeddedText } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Embedder, EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import type { DocumentReading } from '../../src/core/domain/ports/reading-ports.ts'

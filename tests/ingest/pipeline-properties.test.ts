@@ -1,8 +1,7 @@
 /** Reading, chunking, embedding and storing overlap: what is stored, in what order, and what is said must not show it. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { EmbeddedDocument } from '../../src/core/domain/chunk.ts'
-import type { Row } from '../../src/core/domain/document.ts'
+import type { EmbeddedDocument, Row } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { JobMark } from '../../src/core/domain/ports/job-ports.ts'
 import { AppError } from '../../src/core/errors.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { AppError } from '../../src/core/errors.ts'
-import { CircuitBreaker } from '../../src/models/rerankers/circuit-breaker.ts'
+import { CircuitBreaker } from '../../src/models/registries/reranker-registry.ts'
 
 const NEVER = new AbortController().signal
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { BoundValue, PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'
 import { openRetrieval, type Retrieval } from '../../src/retrieval/open-retrieval.ts'
 import { isNode, parseTree, queryNode, statementOf } from '../../src/sql/ast/select-ast.ts'

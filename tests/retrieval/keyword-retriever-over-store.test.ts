@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { queryTerms } from '../../src/core/text/phrases.ts'
 import { PostingLists } from '../../src/retrieval/keywords/posting-lists.ts'

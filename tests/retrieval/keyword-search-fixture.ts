@@ -1,4 +1,4 @@
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KeywordSearch, PhraseHits } from '../../src/core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/core/domain/ports/engine-ports.ts'

@@ -1,6 +1,6 @@
 import { requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { ANYONE } from '../../src/core/domain/access/principal.ts'
-import type { EmbeddedDocument } from '../../src/core/domain/chunk.ts'
+import type { EmbeddedDocument } from '../../src/core/domain/document.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import type { ResultValue } from '../../src/core/domain/query-result.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'

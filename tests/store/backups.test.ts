@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { quote } from '../../src/core/domain/identifier.ts'
+import { quote } from '../../src/core/domain/names.ts'
 import { BackupSchedule } from '../../src/store/backup/backups.ts'
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
 import {

@@ -4,7 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { requireAgent, requireProject } from '../../src/core/domain/access/catalog-snapshot.ts'
 import type { AgentDraft } from '../../src/core/domain/agents/agent.ts'
 import { shownParams } from '../../src/core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT } from '../../src/core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../src/core/domain/names.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { each, newFile } from '../support/direct-reading.ts'
 import {

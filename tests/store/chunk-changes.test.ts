@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { type ChunkChange, chunkTables, type DocumentChange } from '../../src/core/domain/chunk.ts'
+import {
+  type ChunkChange,
+  chunkTables,
+  type DocumentChange,
+} from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
 import {

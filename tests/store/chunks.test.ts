@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
 import type { Row } from '../../src/core/domain/document.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
 import {

@@ -1,6 +1,6 @@
 /** Inserts that share a transaction: the same as one after the other, each with its own answer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
 import {

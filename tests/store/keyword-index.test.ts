@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { sortPostings } from '../../src/store/documents/keyword-index.ts'

@@ -1,7 +1,7 @@
 /** What writes know without asking the database stays true to it: ids of documents, the catalog's row, vectors at hand. */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { chunkTables } from '../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../src/core/domain/document.ts'
 import type { ChunkChanges } from '../../src/core/domain/ports/retrieval-ports.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {

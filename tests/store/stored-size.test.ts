@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { chunkTableName, projectSchema } from '../../src/core/domain/chunk.ts'
+import { chunkTableName, projectSchema } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { sortPostings } from '../../src/store/documents/keyword-index.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

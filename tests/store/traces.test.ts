@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { FinishedRun } from '../../src/core/domain/agents/agent-run.ts'
+import type { FinishedRun } from '../../src/core/domain/agents/completion-event.ts'
 import { Database } from '../../src/store/duckdb/database.ts'
 import { lockNoteOf } from '../../src/store/duckdb/locked-instance.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

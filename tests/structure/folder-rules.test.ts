@@ -12,13 +12,6 @@ const BUDGET: Readonly<Record<string, readonly number[]>> = budget
 
 const modules = await projectModules(join(import.meta.dir, '../..'))
 
-/** Files that are small, have one importer, and still are files of their own for a reason. */
-const SHALLOW_FOR_A_REASON: Readonly<Record<string, string>> = {
-  'src/core/text/foreign-words.ts': 'word lists of languages belong in core/text',
-}
-
-const pathOf = (violation: string) => violation.split(': ')[0] ?? ''
-
 test('no two folders within a top-level folder import each other', () => {
   expect(mutualFolders(modules)).toEqual([])
 })
@@ -56,8 +49,7 @@ test('each folder keeps within its budget of files and lines, and the budget fol
 })
 
 test('a file with one importer is worth opening', () => {
-  const shallow = shallowFiles(modules)
-  expect(shallow.filter((one) => !Object.hasOwn(SHALLOW_FOR_A_REASON, pathOf(one)))).toEqual([])
+  expect(shallowFiles(modules)).toEqual([])
 })
 
 test('a planted shallow file is found; types, threads and what is tested by itself are not', async () => {
@@ -77,11 +69,6 @@ test('a planted shallow file is found; types, threads and what is tested by itse
   expect(shallowFiles(planted)).toEqual([
     'src/sql/shallow.ts: 39 lines, imported by src/sql/a.ts alone',
   ])
-})
-
-test('every exception is still needed', () => {
-  const shallow = shallowFiles(modules).map(pathOf)
-  expect(shallow).toEqual(expect.arrayContaining(Object.keys(SHALLOW_FOR_A_REASON)))
 })
 
 test('no two files of src/ have one name', () => {

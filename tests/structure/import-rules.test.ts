@@ -139,12 +139,12 @@ test('a planted import into a foreign folder is found, a type import too', async
     'src/store/database.ts': `export class Database {}`,
     'src/api/http/wire.ts': `export const load = () => import('../../models/registry.ts')`,
     'src/models/registry.ts': `export { quote } from '../core/domain/identifier.ts'`,
-    'src/core/domain/identifier.ts': `export const quote = 1; export * from '../../../scripts/x.ts'`,
+    'src/core/domain/names.ts': `export const quote = 1; export * from '../../../scripts/x.ts'`,
     'src/app.ts': `import { Database } from './store/database.ts'; new Database()`,
   })
   expect(folderViolations(planted)).toEqual([
     'src/api/http/wire.ts imports src/models/registry.ts',
-    'src/core/domain/identifier.ts imports scripts/x.ts',
+    'src/core/domain/names.ts imports scripts/x.ts',
     'src/sql/tokens.ts imports src/store/database.ts',
   ])
 })

@@ -1,7 +1,7 @@
 /** Remote databases that are DuckDB in memory: what is pushed down runs there as it is sent. */
 import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api'
 import type { DataSource, SourceColumn } from '../../src/core/domain/flow/source-parameters.ts'
-import { literal, quote } from '../../src/core/domain/identifier.ts'
+import { literal, quote } from '../../src/core/domain/names.ts'
 import type { DataSources, SourceSelect } from '../../src/core/domain/ports/engine-ports.ts'
 import { converterOf, typeName } from '../../src/core/domain/shown-values.ts'
 import { AppError, notFound } from '../../src/core/errors.ts'

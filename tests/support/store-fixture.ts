@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBPreparedStatement } from '@duckdb/node-api'
 import { requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
-import type { ChunkVector, EmbeddedDocument, TermCounts } from '../../src/core/domain/chunk.ts'
-import type { Row } from '../../src/core/domain/document.ts'
+import type {
+  ChunkVector,
+  EmbeddedDocument,
+  Row,
+  TermCounts,
+} from '../../src/core/domain/document.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/core/domain/knowledge-base.ts'
 import type { Language } from '../../src/core/domain/language.ts'
 import type { BoundValue } from '../../src/core/domain/ports/engine-ports.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { METRICS } from '../../src/ops/telemetry/metric-list.ts'
+import { METRICS } from '../../src/ops/telemetry/measurements.ts'
 import { kindOfStatement } from '../../src/wiring/metric-parts.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

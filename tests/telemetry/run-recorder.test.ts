@@ -5,8 +5,8 @@ import type {
   RunEnd,
   RunStart,
   ToolStep,
-} from '../../src/core/domain/agents/agent-run.ts'
-import type { ModelPrice } from '../../src/ops/telemetry/model-prices.ts'
+} from '../../src/core/domain/agents/completion-event.ts'
+import type { ModelPrice } from '../../src/ops/telemetry/run-recorder.ts'
 import { RunRecorder } from '../../src/ops/telemetry/run-recorder.ts'
 
 const START: RunStart = {

@@ -1,8 +1,8 @@
 import { AppError } from '../../core/errors.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type FromThread, parseFromThread, type ToThread } from './thread-messages.ts'
 import type { ToWorker } from './worker-messages.ts'
+import { type FromThread, parseFromThread, type ToThread } from './worker-messages.ts'
 
 export interface SeatListener {
   message(data: unknown): void

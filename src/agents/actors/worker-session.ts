@@ -1,9 +1,9 @@
-import type { ModelFeature } from '../../core/domain/model-features.ts'
+import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { answer } from '../loop/loop.ts'
-import type { FromThread, ToThread } from './thread-messages.ts'
+import type { FromThread, ToThread } from './worker-messages.ts'
 import {
   type AgentTask,
   errorOf,

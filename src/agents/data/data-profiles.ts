@@ -1,8 +1,7 @@
 /** Facts about an agent's data before the first tool call: sizes, columns, some values. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { nameKey, quote } from '../../core/domain/identifier.ts'
-import { FILES_DATABASE, fullName } from '../../core/domain/project.ts'
+import { FILES_DATABASE, fullName, nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
@@ -11,7 +10,7 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 import { shortened } from '../../core/short-text.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
 import type { AvailableData } from './agent-data.ts'
-import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from './data-reader.ts'
+import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from './agent-data.ts'
 
 /** A knowledge base or table, and what of the catalog its profile is of. */
 interface Source {

@@ -1,5 +1,5 @@
-import { csvRow } from '../../core/domain/csv.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { csvRow } from '../../core/domain/shown-values.ts'
 import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 
 export interface ObservationLimits {

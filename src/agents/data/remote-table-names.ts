@@ -3,11 +3,11 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { matchesGlob } from './glob.ts'
 
 export interface RemoteTableNames {
   /** By pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
@@ -149,4 +149,35 @@ async function otherwiseNamed(
   // A name not listed in a schema belongs to the default schema, if a table exists there.
   if (one === undefined || !(await exists(first, one.name))) return []
   return inFirst.map(({ name }) => `${first}.${name}`)
+}
+
+/**
+ * Whether a name matches a pattern: `*` matches any characters, `?` one. Without case, in at most pattern × name steps.
+ */
+export function matchesGlob(pattern: string, name: string): boolean {
+  const patternChars = [...nameKey(pattern)]
+  const nameChars = [...nameKey(name)]
+  let patternIndex = 0
+  let nameIndex = 0
+  let starIndex = -1
+  let starNameIndex = 0
+  while (nameIndex < nameChars.length) {
+    const char = patternChars[patternIndex]
+    if (char === '*') {
+      starIndex = patternIndex
+      starNameIndex = nameIndex
+      patternIndex += 1
+    } else if (char === '?' || char === nameChars[nameIndex]) {
+      patternIndex += 1
+      nameIndex += 1
+    } else if (starIndex !== -1) {
+      // The last star matches one more character.
+      starNameIndex += 1
+      nameIndex = starNameIndex
+      patternIndex = starIndex + 1
+    } else {
+      return false
+    }
+  }
+  return patternChars.slice(patternIndex).every((char) => char === '*')
 }

@@ -1,9 +1,14 @@
-import { nameKey } from '../../core/domain/identifier.ts'
+import {
+  type ChunkPages,
+  pagesIn,
+  type StatementRows,
+} from '../../core/domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName, nameKey } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { isObject } from '../../core/json.ts'
+import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/observation.ts'
-import { type ChunkPlace, chunkPlace } from './chunk-place.ts'
 
 /** A chunk as the model was shown it. */
 export interface ShownPassage {
@@ -95,5 +100,162 @@ export function mergedPassage(known: ShownPassage | undefined, next: ShownPassag
     place: next.place ?? known.place,
     origins: next.origins,
     isPlain: known.isPlain && next.isPlain,
+  }
+}
+
+/** A chunk's place in its document, beyond its offsets. */
+
+export interface ChunkPlace {
+  readonly pages: ChunkPages | null
+  /** The headings above the chunk, joined by ` > `. */
+  readonly heading: string | null
+}
+
+const NOWHERE: ChunkPlace = { pages: null, heading: null }
+
+/** null: unknown from this row. */
+function chunkPlace(
+  metadata: ResultValue | undefined,
+  origins: readonly KnowledgeBase[],
+): ChunkPlace | null {
+  if (isObject(metadata)) {
+    const { heading } = metadata
+    return {
+      pages: pagesIn((name) => metadata[name]),
+      heading: typeof heading === 'string' && heading.trim() !== '' ? heading : null,
+    }
+  }
+  const hasPlaces = origins.some(({ storedMetadata }) => {
+    return storedMetadata.some(({ name }) => ['page', 'slide', 'heading'].includes(nameKey(name)))
+  })
+  return hasPlaces ? null : NOWHERE
+}
+
+const HEADING_LINE = /^(#{1,6})[ \t]+(.*?)[ \t#]*$/
+const FENCE_LINE = /^[ \t]*(?:```|~~~)/
+const JOINT = ' > '
+
+interface Level {
+  readonly depth: number
+  readonly text: string
+}
+
+/**
+ * The headings above a position in a chunk: those above the chunk, and Markdown headings within it before the position.
+ * null: none.
+ * @param path of the chunk; if it begins with a heading, of that heading
+ */
+export function headingAt(at: number, text: string, path: string | null): string | null {
+  const [first, ...others] = headingsBefore(at, text)
+  if (first === undefined) return path
+  const above = path === null ? [] : path.split(JOINT)
+  // The path of a chunk that begins with a heading ends with that.
+  const isNamed = above.at(-1) === first.text
+  const levels: Level[] = above.map((part, index) => {
+    const depth = isNamed ? first.depth - (above.length - 1 - index) : index - above.length
+    return { depth, text: part }
+  })
+  for (const heading of isNamed ? others : [first, ...others]) {
+    while ((levels.at(-1)?.depth ?? -Infinity) >= heading.depth) levels.pop()
+    levels.push(heading)
+  }
+  return levels.map((level) => level.text).join(JOINT)
+}
+
+function headingsBefore(at: number, text: string): readonly Level[] {
+  const levels: Level[] = []
+  let isCode = false
+  let start = 0
+  for (const line of text.slice(0, at + 1).split('\n')) {
+    if (FENCE_LINE.test(line)) isCode = !isCode
+    const [, marks = '', heading = ''] = isCode ? [] : (HEADING_LINE.exec(line) ?? [])
+    if (heading !== '' && start <= at) levels.push({ depth: marks.length, text: heading })
+    start += line.length + 1
+  }
+  return levels
+}
+
+/** Statements over tables whose rows an answer uses. */
+
+/** Per answer, the last ones first. */
+const EVIDENCE_STATEMENTS_MAX = 5
+/** Rows of one of them as JSON. */
+const EVIDENCE_BYTES_MAX = 65_536
+
+/** Rows a statement showed the model that are not chunks. */
+export type ShownRows = Omit<StatementRows, 'is_cut'> & { readonly isCut: boolean }
+
+/** The statements with a value that appears in the answer; if there are none, the last one. */
+export function statementsOf(
+  answer: string,
+  shown: readonly ShownRows[],
+): readonly StatementRows[] {
+  const withRows = shown.filter(({ data }) => data.length > 0)
+  const said = saidIn(answer)
+  const used = withRows.filter(({ data }) =>
+    data.some((row) => row.some((cell) => isSaid(cell, said))),
+  )
+  const chosen = used.length > 0 ? used.slice(-EVIDENCE_STATEMENTS_MAX) : withRows.slice(-1)
+  const bySql = new Map(chosen.map((one) => [one.sql, one]))
+  return [...bySql.values()].map(bounded)
+}
+
+function bounded({ sql, column_names, data, isCut }: ShownRows): StatementRows {
+  let left = EVIDENCE_BYTES_MAX
+  const kept = data.filter((row) => {
+    left -= left < 0 ? 0 : byteSize(JSON.stringify(row))
+    return left >= 0
+  })
+  return { sql, column_names, data: kept, is_cut: isCut || kept.length < data.length }
+}
+
+interface Said {
+  readonly text: string
+  readonly numbers: ReadonlySet<number>
+}
+
+function saidIn(answer: string): Said {
+  const numbers = (answer.match(/\d[\d.,'’\u00a0\u202f]{0,60}/g) ?? []).flatMap((written) => {
+    const plain = written.replaceAll(/['’\u00a0\u202f]/g, '').replace(/[.,]+$/, '')
+    // 1,234.5 and 1.234,5 and 0,5.
+    return [plain.replaceAll(',', ''), plain.replaceAll('.', '').replace(',', '.')].map(Number)
+  })
+  return { text: answer.toLowerCase(), numbers: new Set(numbers.filter(Number.isFinite)) }
+}
+
+const TEXT_CHARS_MIN = 3
+
+function isSaid(cell: ResultValue, { text, numbers }: Said): boolean {
+  const number = typeof cell === 'string' && /^-?\d+(?:\.\d+)?$/.test(cell) ? Number(cell) : cell
+  if (typeof number === 'number') {
+    const size = Math.abs(number)
+    return [size, ...[0, 1, 2, 3].map((digits) => Number(size.toFixed(digits)))].some((one) =>
+      numbers.has(one),
+    )
+  }
+  if (typeof cell !== 'string' || cell.length < TEXT_CHARS_MIN) return false
+  return text.includes(cell.toLowerCase())
+}
+
+/** The rows of the last statement that a model ran, for agents whose answer they are. */
+export class FinalRows {
+  #order = 0
+  #result: StatementRows | null = null
+
+  get result(): StatementRows | null {
+    return this.#result
+  }
+
+  /** @param order of the statements, which run in parallel: the last request counts */
+  offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
+    if (order < this.#order) return
+    let left: number = AGENT_LIMITS.finalBytesMax
+    const tooMany = rows.findIndex((row) => {
+      left -= byteSize(JSON.stringify(row))
+      return left < 0
+    })
+    const data = tooMany === -1 ? rows : rows.slice(0, tooMany)
+    this.#order = order
+    this.#result = { sql, column_names: columns, data, is_cut: hasMore || tooMany !== -1 }
   }
 }

@@ -1,6 +1,5 @@
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
-import type { ModelTurn } from '../../core/domain/agents/agent-run.ts'
-import type { Action, Step } from '../../core/domain/agents/completion-event.ts'
+import type { Action, ModelTurn, Step } from '../../core/domain/agents/completion-event.ts'
 import type { JudgedAnswer, ResponseFormat, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 
 /** The model's instructions and limits. */

@@ -7,7 +7,6 @@ import type {
   ToolCall,
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { type AnswerCheck, answerCheck } from './answer-form.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import {
   ContextWindow,
@@ -19,10 +18,20 @@ import {
   type ToolResult,
   withFirstWords,
 } from './context-window.ts'
-import { readTurn, type Turn, turnEvent } from './model-turn.ts'
 import { historyMessages, type ShownHistory, shownHistory } from './old-turns.ts'
 import { ToolCalls } from './tool-calls.ts'
-import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './turn-rules.ts'
+import {
+  type AnswerCheck,
+  answerCheck,
+  type Ending,
+  endingOf,
+  msForTools,
+  objectionTo,
+  readTurn,
+  stepLimit,
+  type Turn,
+  turnEvent,
+} from './turn-rules.ts'
 
 export interface LoopDeps {
   readonly model: ChatModel

@@ -6,9 +6,9 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { AGENT_LIMITS, byteSize, firstChars } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
+import { charsWithin, estimatedTokens } from './context-window.ts'
 import { fenceLines, withDataFence } from './data-fence.ts'
-import { readTurn, type Turn, turnEvent } from './model-turn.ts'
-import { charsWithin, estimatedTokens } from './token-estimate.ts'
+import { readTurn, type Turn, turnEvent } from './turn-rules.ts'
 
 export interface ShownHistory {
   readonly turns: readonly ConversationTurn[]

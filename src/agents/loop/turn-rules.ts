@@ -1,6 +1,13 @@
-import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
+import type {
+  ChatDelta,
+  ResponseFormat,
+  ToolCall,
+  ToolSpec,
+} from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import type { Assignment } from './assignment.ts'
+import { parsedJson } from '../../core/json.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import type { AgentEvent, Assignment } from './assignment.ts'
 import type { ToolCalls } from './tool-calls.ts'
 
 /** Why a turn is the last one: no tool may be called in it. */
@@ -84,4 +91,168 @@ function isWrittenCall(text: string, tools: readonly ToolSpec[]): boolean {
   if (tools.length === 0) return false
   const names = tools.map(({ name }) => name.replaceAll(/\W/g, '\\$&')).join('|')
   return CALL_FORMS.some((form) => new RegExp(form.replace('NAME', names), 'im').test(text))
+}
+
+/** One turn of a model: calls, or the answer. */
+export interface Turn {
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+  readonly reasoning: string
+  /** Since the start of the question; null: nothing came. */
+  readonly firstPieceMs: number | null
+  readonly end: Extract<ChatDelta, { kind: 'end' }> | null
+}
+
+export function turnEvent(
+  turn: Turn,
+  times: { readonly startMs: number; readonly tookMs: number },
+  warnings: readonly string[],
+): AgentEvent {
+  const { calls, end, reasoning, firstPieceMs } = turn
+  return {
+    type: 'turn',
+    warnings: [...(end?.warnings ?? []), ...warnings],
+    turn: {
+      ...times,
+      firstPieceMs: firstPieceMs === null ? null : firstPieceMs - times.startMs,
+      finish: end?.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+      usage: end?.usage ?? null,
+      reasoning: reasoning.slice(0, AGENT_LIMITS.reasoningCharsMax).toWellFormed(),
+      callCount: calls.length,
+    },
+  }
+}
+
+/**
+ * Reads one turn to its end and passes its text on while it comes. @throws AppError
+ * `provider_failed` for an endless one
+ */
+export async function* readTurn(
+  deltas: AsyncIterable<ChatDelta>,
+  clock: () => number,
+  signal: AbortSignal,
+): AsyncGenerator<string, Turn> {
+  const { turnCharsMax, turnCallsMax } = AGENT_LIMITS
+  const texts: string[] = []
+  const thoughts: string[] = []
+  const calls: ToolCall[] = []
+  let chars = 0
+  let firstPieceMs: number | null = null
+  let end: Turn['end'] = null
+  for await (const delta of deltas) {
+    signal.throwIfAborted()
+    firstPieceMs ??= clock()
+    chars += deltaChars(delta)
+    if (chars > turnCharsMax) throw tooMuch(`${turnCharsMax} characters`)
+    if (delta.kind === 'tool_call') calls.push(delta.call)
+    if (calls.length > turnCallsMax) throw tooMuch(`${turnCallsMax} tool calls`)
+    if (delta.kind === 'reasoning') thoughts.push(delta.text)
+    if (delta.kind === 'end') end = delta
+    if (delta.kind === 'text' && delta.text !== '') {
+      texts.push(delta.text)
+      yield delta.text
+    }
+  }
+  // The OpenAI library ends an aborted stream without a word.
+  signal.throwIfAborted()
+  const said = texts.join('')
+  const textIndex = thoughtEnd(said)
+  thoughts.push(said.slice(0, textIndex).replace(`${THOUGHT_END}\n`, ''))
+  const text = textIndex === 0 ? said : said.slice(textIndex).trimStart()
+  return { text, calls, reasoning: thoughts.join(''), firstPieceMs, end }
+}
+
+const THOUGHT_END = '</think>'
+
+/**
+ * The start of the answer after a thought without an opening mark: templates of some models open it themselves. This is
+ * known only after its pieces have been passed on.
+ */
+function thoughtEnd(said: string): number {
+  const index = said.indexOf(`${THOUGHT_END}\n`)
+  const before = said.slice(0, Math.max(0, index))
+  const isThought = index === 0 || (before.endsWith('\n') && !before.includes('<think>'))
+  return isThought ? index + THOUGHT_END.length + 1 : 0
+}
+
+function deltaChars(delta: ChatDelta): number {
+  if (delta.kind === 'tool_call') return delta.call.name.length + delta.call.input.length
+  return delta.kind === 'end' ? 0 : delta.text.length
+}
+
+function tooMuch(limit: string): AppError {
+  return new AppError('provider_failed', `The model wrote more than ${limit} in one turn`)
+}
+
+/** An answer in its form, or what is wrong with it. */
+type CheckedAnswer =
+  | { readonly kind: 'right'; readonly text: string }
+  | { readonly kind: 'wrong'; readonly problem: string }
+
+export type AnswerCheck = (text: string) => CheckedAnswer
+
+const PROBLEMS_MAX = 10
+/** Up to this length, all mistakes of an answer are listed. */
+const LISTED_CHARS_MAX = 10_000
+const PROBLEM_CHARS_MAX = 1000
+
+/**
+ * Checks an answer by its JSON schema. Patterns run in an engine with linear time: the schema comes from a client and the
+ * text from a model.
+ * @throws AppError `invalid_request` for an invalid schema
+ */
+export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerCheck> {
+  const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
+  const linearPattern = (pattern: string) => {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
+    const test = (text: string) => compiled.matcher(text).find()
+    // ajv uses it to distinguish patterns.
+    return { test, toString: () => JSON.stringify(pattern) }
+  }
+  // Its source exists only in generated code, which this one is not.
+  linearPattern.code = ''
+  const options = {
+    strict: false,
+    logger: false as const,
+    // `format` only describes, as the standard says.
+    validateFormats: false,
+    addUsedSchema: false,
+    code: { regExp: linearPattern },
+  }
+  // Drafts differ only in parts not used here.
+  const { $schema: _, ...plain } = schema
+  const validate = compiled(() => new Ajv2020(options).compile(plain))
+  const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
+  return (text) => {
+    const json = withoutFence(text)
+    const value = parsedJson(json)
+    if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
+    if (validate(value)) return { kind: 'right', text: json }
+    // A long answer may have millions of mistakes: then only the first is reported.
+    if (json.length <= LISTED_CHARS_MAX) listProblems(value)
+    const errors = listProblems.errors ?? validate.errors
+    listProblems.errors = null
+    const problems = errors?.slice(0, PROBLEMS_MAX).map(({ instancePath, message }) => {
+      return `${instancePath === '' ? 'the value' : instancePath} ${message}`
+    })
+    const problem = problems?.join('; ').slice(0, PROBLEM_CHARS_MAX).toWellFormed()
+    return { kind: 'wrong', problem: problem ?? 'it does not match the schema' }
+  }
+}
+
+function compiled<T>(compile: () => T): T {
+  try {
+    return compile()
+  } catch (error) {
+    const words = error instanceof Error ? error.message.slice(0, 300).toWellFormed() : ''
+    throw new AppError('invalid_request', `The schema of response_format is not valid: ${words}`)
+  }
+}
+
+/** Models like to write JSON as Markdown. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim()
+  const opening = /^```\w{0,40}[ \t]{0,40}\r?\n/.exec(trimmed)?.[0]
+  if (opening === undefined || !trimmed.endsWith('```')) return trimmed
+  return trimmed.slice(opening.length, -3).trim()
 }

@@ -1,7 +1,10 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { RunStart } from '../../core/domain/agents/agent-run.ts'
-import type { AnswerEvidence, CompletionEvent } from '../../core/domain/agents/completion-event.ts'
-import type { ModelFeature } from '../../core/domain/model-features.ts'
+import type {
+  AnswerEvidence,
+  CompletionEvent,
+  RunStart,
+} from '../../core/domain/agents/completion-event.ts'
+import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
@@ -15,9 +18,9 @@ import type { JudgeAnswerability, ToolSpec } from '../../core/domain/ports/model
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
+import type { Select } from '../data/agent-data.ts'
 import { type AvailableData, agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
-import type { Select } from '../data/data-reader.ts'
 import { type ListingSources, remoteTableNames } from '../data/remote-table-names.ts'
 import { newFence } from '../loop/data-fence.ts'
 import { ToolHost } from '../tools/tool-host.ts'
@@ -27,16 +30,18 @@ import {
   answeredRun,
   failedRun,
   modeWarnings,
+  QuestionThreads,
   type Run,
   refuseUnanswerable,
   runStart,
+  type ThreadOptions,
+  type ThreadServices,
 } from './agent-question.ts'
 import { type Answer, outputEvent, startEvent } from './completion-stream.ts'
 import { foreignToolsOf, NO_FOREIGN_TOOLS } from './foreign-tools.ts'
 import { systemPrompt } from './prompt.ts'
-import { type Admitted, type PlaceLimits, QuestionPlaces } from './question-places.ts'
-import { QuestionThreads, type ThreadOptions, type ThreadServices } from './question-threads.ts'
 import type { RunningQuestion } from './running-questions.ts'
+import { type Admitted, type PlaceLimits, QuestionPlaces } from './running-questions.ts'
 
 export interface AgentDeps extends ThreadServices {
   readonly catalog: Pick<Catalog, 'snapshot'>

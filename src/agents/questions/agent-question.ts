@@ -1,5 +1,10 @@
 /** A question and what it leaves in its trace. */
 import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
+import type {
+  AnswerFindings,
+  CompletionEvent,
+  Step,
+} from '../../core/domain/agents/completion-event.ts'
 import {
   addedUsage,
   type FinishReason,
@@ -7,17 +12,23 @@ import {
   type RunPurpose,
   type RunStart,
   type TokenUsage,
-} from '../../core/domain/agents/agent-run.ts'
-import type { AnswerFindings, Step } from '../../core/domain/agents/completion-event.ts'
-import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
+} from '../../core/domain/agents/completion-event.ts'
+import {
+  BUILTIN_PROVIDER,
+  type ModelRef,
+  type RefusedFeatures,
+} from '../../core/domain/model-ref.ts'
 import type { RunTrace } from '../../core/domain/ports/conversation-ports.ts'
-import type { JudgedAnswer, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
-import { AppError } from '../../core/errors.ts'
-import type { ActorTools } from '../actors/agent-actor.ts'
+import type { Embedder, JudgedAnswer, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
+import { type ActorTools, AgentActor, AgentThreads } from '../actors/agent-actor.ts'
+import type { AgentSeat } from '../actors/agent-thread.ts'
+import type { AgentTask } from '../actors/worker-messages.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
-import type { Answer } from './completion-stream.ts'
+import { type Answer, progressEvent } from './completion-stream.ts'
 import type { RunningEntry } from './running-questions.ts'
 
 /** A stored conversation, opened for one question. */
@@ -216,4 +227,121 @@ export function refuseUnanswerable(
   if (answerForm === undefined || provider !== BUILTIN_PROVIDER) return
   const needed = 'response_format needs an agent with a chat model'
   throw new AppError('invalid_request', `The built-in model quotes and writes no JSON: ${needed}`)
+}
+
+export interface ThreadOptions {
+  /** Threads started in advance. */
+  readonly sparesMax: number
+  /** The entry of the agents' thread. */
+  readonly workerUrl: string
+}
+
+/** Requests of threads to the main thread, besides tools. */
+export interface ThreadServices {
+  /** The built-in embedder, for a model that ranks sentences. */
+  readonly embed: Embedder['embed']
+  /** Features that model servers refuse; unset: each question finds out. */
+  readonly features?: RefusedFeatures
+  /** Gives back what is held by nothing any more; it holds the main thread for some 50 ms. */
+  readonly collect?: () => void
+}
+
+/** A question's dependencies on the main thread while its thread answers it. */
+interface Asked {
+  readonly host: ToolHost
+  readonly run: Run
+  readonly agentId: number
+  /** Told of a summary of its oldest turns. */
+  readonly conversation?: OpenConversation | undefined
+}
+
+/** Runs questions in threads that belong to one agent each, and records in their traces what happens. */
+export class QuestionThreads {
+  readonly #threads: AgentThreads
+  readonly #services: ThreadServices
+  /** Since the last collection. */
+  #answered = 0
+
+  constructor({ workerUrl, sparesMax }: ThreadOptions, services: ThreadServices) {
+    this.#threads = new AgentThreads(workerUrl, sparesMax)
+    this.#services = services
+  }
+
+  /** Questions to models of this provider are probably next: threads start and wait for them. */
+  expect(provider: string): void {
+    this.#threads.expect(provider)
+    this.#threads.refill()
+  }
+
+  /**
+   * The events between the start and the answer. When a thread with several questions stops, the others are asked again,
+   * each in a separate thread, so that only the culprit fails there too. A question that has shown anything is not asked
+   * again.
+   */
+  async *answer(
+    task: AgentTask,
+    asked: Asked,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Output> {
+    signal.throwIfAborted()
+    const owner = { agentId: asked.agentId, provider: task.model.provider }
+    const shared = this.#threads.seat({ ...owner, isAlone: false })
+    const shown = { any: false }
+    try {
+      return yield* this.#seated(shared, task, { ...asked, shown }, signal)
+    } catch (error) {
+      if (signal.aborted || shown.any || !shared.wasShared) throw error
+    }
+    const alone = this.#threads.seat({ ...owner, isAlone: true })
+    return yield* this.#seated(alone, task, { ...asked, shown }, signal)
+  }
+
+  async *#seated(
+    worker: AgentSeat,
+    task: AgentTask,
+    { host, run, conversation, shown }: Asked & { readonly shown: { any: boolean } },
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Output> {
+    const notes = new RunNotes(host, run)
+    const { embed, features } = this.#services
+    const tools: ActorTools = {
+      runTool: notes.runTool,
+      embed,
+      featureRefused: (feature) => features?.of(task.model).add(feature),
+    }
+    const actor = new AgentActor({ worker, task, tools })
+    const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
+    try {
+      for await (const event of actor.events()) {
+        if (event.type === 'output') return notes.output(event)
+        if (event.type === 'start') notes.began()
+        else if (event.type === 'turn') notes.turn(event)
+        else if (event.type === 'summary') conversation?.summarised(event)
+        else if (event.type !== 'end') {
+          // An end without an output is not an answer.
+          shown.any = true
+          if (event.type === 'step') notes.step(event.step)
+          yield progressEvent(event, run.traceId)
+        }
+      }
+      const message = 'The agent stopped unexpectedly: its thread ended without an answer'
+      throw new AppError('agent_crashed', message)
+    } finally {
+      stopListening()
+      this.#threads.refill()
+      this.#collectSometimes()
+    }
+  }
+
+  /** Under steady load nothing else does in time: memory would grow by a fifth in 5 000 questions. */
+  #collectSometimes(): void {
+    this.#answered += 1
+    if (this.#answered < AGENT_LIMITS.questionsPerCollection) return
+    this.#answered = 0
+    this.#services.collect?.()
+  }
+
+  close(): void {
+    this.#threads.close()
+  }
 }

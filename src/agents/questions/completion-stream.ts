@@ -1,4 +1,4 @@
-import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
+import type { FinishReason, TokenUsage } from '../../core/domain/agents/completion-event.ts'
 import {
   type ActionsEvent,
   type AnswerEvidence,
@@ -13,8 +13,11 @@ import {
   type StartEvent,
   type StepsEvent,
 } from '../../core/domain/agents/completion-event.ts'
-import { type AppError, toAppError } from '../../core/errors.ts'
+import type { JsonSchema, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 
 export interface CompletionStreamOptions {
@@ -148,4 +151,171 @@ export function failureType(failure: AppError): FailureType {
     return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')
   }
   return FAILURE_TYPES[code] ?? 'general'
+}
+
+const FIELD_NAME = 'response_format'
+
+/**
+ * `response_format` of a request as in OpenAI's API: `json_schema`, `json_object`, or `text`, which has no effect. The
+ * schema is bounded, so that checking an answer is fast: limits on its unfolded size and patterns, no recursion, no external
+ * references.
+ * @throws AppError `invalid_request`
+ */
+export function responseFormatOf(value: unknown): ResponseFormat | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!isObject(value)) throw refused(`${FIELD_NAME} must be an object`)
+  switch (value.type) {
+    case 'text':
+      return undefined
+    case 'json_object':
+      return { name: 'answer', schema: { type: 'object' } }
+    case 'json_schema':
+      return schemaFormat(value.json_schema)
+    default:
+      throw refused(`${FIELD_NAME}.type must be "json_schema", "json_object" or "text"`)
+  }
+}
+
+function schemaFormat(value: unknown): ResponseFormat {
+  const path = `${FIELD_NAME}.json_schema`
+  if (!isObject(value) || !isObject(value.schema)) {
+    throw refused(`${path} must be an object with "name" and "schema", which is an object`)
+  }
+  const { name = 'answer', schema } = value
+  if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
+    throw refused(`${path}.name must be 1 to 64 letters, digits, _ or -`)
+  }
+  new SchemaCheck(schema).run()
+  return { name, schema }
+}
+
+/** Keywords whose value is a schema, a list of schemas, or an object of schemas by name. */
+const IN_ONE = new Set([
+  'items',
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'contentSchema',
+  'else',
+  'if',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+const IN_LIST = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
+const IN_NAMED = new Set([
+  '$defs',
+  'definitions',
+  'dependencies',
+  'dependentSchemas',
+  'patternProperties',
+  'properties',
+])
+/** They change what a reference means. */
+const NOT_ALLOWED = new Set([
+  '$anchor',
+  '$dynamicAnchor',
+  '$dynamicRef',
+  '$id',
+  '$recursiveAnchor',
+  '$recursiveRef',
+  '$vocabulary',
+])
+
+/** Walks through a schema as a check of an answer does, references followed. */
+class SchemaCheck {
+  readonly #root: JsonSchema
+  /** How many schemas one unfolds to; null while counting. */
+  readonly #counts = new Map<object, number | null>()
+  #patterns = 0
+
+  constructor(root: JsonSchema) {
+    this.#root = root
+  }
+
+  run(): void {
+    const { schemaBytesMax } = AGENT_LIMITS
+    if (Buffer.byteLength(JSON.stringify(this.#root)) > schemaBytesMax) {
+      throw refused(`The schema has more than ${schemaBytesMax} bytes`)
+    }
+    this.#count(this.#root, 0)
+  }
+
+  #count(schema: unknown, depth: number): number {
+    const { schemaDepthMax, schemaUnfoldedMax } = AGENT_LIMITS
+    if (!isObject(schema)) return 1
+    if (depth > schemaDepthMax) throw refused(`The schema is deeper than ${schemaDepthMax} levels`)
+    const known = this.#counts.get(schema)
+    if (known === null) throw refused('The schema is recursive, which is not supported')
+    if (known !== undefined) return known
+    this.#counts.set(schema, null)
+    let count = 1
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (NOT_ALLOWED.has(keyword)) throw refused(`"${keyword}" is not supported in a schema`)
+      if (keyword === 'pattern') this.#pattern(value)
+      if (keyword === 'patternProperties' && isObject(value)) {
+        for (const pattern of Object.keys(value)) this.#pattern(pattern)
+      }
+      for (const part of this.#partsOf(keyword, value)) count += this.#count(part, depth + 1)
+      if (count > schemaUnfoldedMax) {
+        throw refused(`The schema unfolds to more than ${schemaUnfoldedMax} schemas`)
+      }
+    }
+    this.#counts.set(schema, count)
+    return count
+  }
+
+  #partsOf(keyword: string, value: unknown): readonly unknown[] {
+    if (keyword === '$ref') return [this.#target(value)]
+    if (IN_LIST.has(keyword) && Array.isArray(value)) return value
+    if (IN_ONE.has(keyword)) return [value]
+    return IN_NAMED.has(keyword) && isObject(value) ? Object.values(value) : []
+  }
+
+  #target(reference: unknown): unknown {
+    if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) {
+      const shown = String(reference).slice(0, 100)
+      throw refused(`"$ref" must name a place in the schema itself, as #/$defs/…; it is "${shown}"`)
+    }
+    let place: unknown = this.#root
+    for (const part of reference.split('/').slice(1)) {
+      const key = partName(part)
+      if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) {
+        throw refused(`"$ref" names nothing: ${reference.slice(0, 100)}`)
+      }
+      place = Reflect.get(place, key)
+    }
+    return place
+  }
+
+  /** Run by an engine without backtracking; what is left is their size. */
+  #pattern(pattern: unknown): void {
+    const { schemaPatternsMax, patternCharsMax, patternRepeatsMax } = AGENT_LIMITS
+    this.#patterns += 1
+    if (this.#patterns > schemaPatternsMax) {
+      throw refused(`The schema has more than ${schemaPatternsMax} patterns`)
+    }
+    const text = String(pattern)
+    const repeats = [...text.matchAll(/\d+(?=[,}])/g)].reduce((sum, [n]) => sum + Number(n), 0)
+    if (text.length > patternCharsMax || repeats > patternRepeatsMax) {
+      throw refused(
+        `A pattern has at most ${patternCharsMax} characters and repeats ${patternRepeatsMax} times`,
+      )
+    }
+  }
+}
+
+/** A part of a JSON pointer, escaped as in a URL. */
+function partName(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return part
+  }
+}
+
+function refused(message: string): AppError {
+  return new AppError('invalid_request', message)
 }

@@ -20,8 +20,7 @@ import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
 import type { Answer } from './completion-stream.ts'
 import { keptFindings } from './kept-findings.ts'
-import type { LiveTurn } from './live-turn.ts'
-import type { LiveTurns } from './live-turns.ts'
+import type { LiveTurn, LiveTurns } from './live-turns.ts'
 
 /** The word with which a client starts a stored conversation. */
 export const NEW_CONVERSATION = 'new'

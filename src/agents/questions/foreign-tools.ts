@@ -4,7 +4,7 @@ import type { JsonSchema, ToolCall, ToolSpec } from '../../core/domain/ports/mod
 import { parsedArguments } from '../../core/json.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
-import { matchesGlob } from '../data/glob.ts'
+import { matchesGlob } from '../data/remote-table-names.ts'
 import { harmless } from '../loop/data-fence.ts'
 
 /** Per question. */

@@ -1,6 +1,7 @@
-import type { RunStart } from '../../core/domain/agents/agent-run.ts'
-import { runNotFound } from '../../core/domain/agents/agent-run.ts'
+import { type RunStart, runNotFound } from '../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../core/errors.ts'
+import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
+import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 
 /** A question that waits for a place or is being answered. */
@@ -39,7 +40,7 @@ interface Entry {
 }
 
 /** All running questions, the oldest first. */
-export class RunningQuestions {
+class RunningQuestions {
   readonly #entries = new Set<Entry>()
   /** A mean in which the last questions count most. */
   #meanMs = 1000
@@ -96,5 +97,122 @@ export class RunningQuestions {
   secondsUntilFree(waiting: number, places: number): number {
     const seconds = (this.#meanMs / 1000) * (waiting / places)
     return Math.min(60, Math.max(1, Math.ceil(seconds)))
+  }
+}
+
+export interface PlaceLimits {
+  /** Questions answered at once. */
+  readonly agentsMax: number
+  /** The limit per agent. */
+  readonly agentQuestionsMax: number
+  /** Questions that may wait for a place. */
+  readonly agentQueueMax: number
+}
+
+/** A question with a place. */
+export interface Admitted {
+  readonly entry: RunningEntry
+  /** On the clock of `performance.now()`. */
+  readonly endMs: number
+  /** Aborts when the client leaves, the run is cancelled, its time is over or the server stops. */
+  readonly signal: AbortSignal
+}
+
+/** How long a patient question waits for its place: the longest possible timer. */
+const PATIENCE_MS = 2 ** 31 - 1
+
+/** Who is answered at once, who waits, and what ends a question: each has one place and one deadline. */
+export class QuestionPlaces {
+  readonly #places: Semaphore
+  readonly #running = new RunningQuestions()
+  readonly #closing = new AbortController()
+
+  constructor({ agentsMax, agentQuestionsMax, agentQueueMax }: PlaceLimits) {
+    const limits =
+      `at most ${agentsMax} questions are answered at once (EIDER_AGENTS_MAX), ${agentQuestionsMax} of one agent ` +
+      `(EIDER_AGENT_QUESTIONS_MAX), and ${agentQueueMax} wait (EIDER_AGENT_QUEUE_MAX)`
+    this.#places = new Semaphore({
+      placesMax: agentsMax,
+      placesPerKeyMax: agentQuestionsMax,
+      waitingMax: agentQueueMax,
+      tooBusy: (waiting) => {
+        const retryAfterSeconds = this.#running.secondsUntilFree(waiting, agentQuestionsMax)
+        const message = `Too many questions: ${limits}. Try again in ${retryAfterSeconds} s`
+        return new AppError('too_many_questions', message, { retryAfterSeconds })
+      },
+    })
+  }
+
+  /** Running and waiting questions. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#places.taken, waiting: this.#places.waiting }
+  }
+
+  /** Running and waiting questions, oldest first. */
+  runs(): readonly RunningQuestion[] {
+    return this.#running.list()
+  }
+
+  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
+  cancelRun(traceId: string): void {
+    this.#running.cancel(traceId)
+  }
+
+  /**
+   * Waits for a place and runs `answer` in it; the place is free again when that ends.
+   * @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down`
+   */
+  async *within<Event, Result>(
+    given: {
+      readonly start: RunStart
+      /** Time limit of the answer. */
+      readonly seconds: number
+      readonly signal: AbortSignal
+    },
+    answer: (admitted: Admitted) => AsyncGenerator<Event, Result>,
+  ): AsyncGenerator<Event, Result> {
+    const { start, seconds, signal } = given
+    const entry = this.#running.begin(start)
+    const isPatient = start.purpose === 'evaluation'
+    let endMs = performance.now() + seconds * 1000
+    const deadline = startDeadline({
+      timeoutMs: isPatient ? PATIENCE_MS : seconds * 1000,
+      signals: [signal, this.#closing.signal, entry.signal],
+      timeoutError: () => {
+        return new AppError(
+          'timeout',
+          `The agent gave no answer within ${seconds} seconds (timeout of the agent, or EIDER_AGENT_TIMEOUT_SECONDS)`,
+        )
+      },
+      cancelledMessage: 'The question was cancelled',
+    })
+    try {
+      const leave = await this.#places.enter(deadline.signal, start.agentId, { isPatient })
+      entry.admitted()
+      if (isPatient) {
+        // Its time starts with its slot.
+        deadline.restart(seconds * 1000)
+        endMs = performance.now() + seconds * 1000
+      }
+      // A client that stops reading and never returns must not keep the place.
+      onAbort(deadline.signal, () => {
+        entry.end()
+        leave()
+      })
+      try {
+        deadline.signal.throwIfAborted()
+        return yield* answer({ entry, endMs, signal: deadline.signal })
+      } finally {
+        leave()
+      }
+    } finally {
+      deadline.end()
+      entry.end()
+    }
+  }
+
+  /** Ends every question with `shutting_down` and refuses new ones. */
+  close(): void {
+    this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
   }
 }

@@ -1,9 +1,8 @@
 import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName, literal, nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type DataReader, sqlName, sqlTableName } from '../data/data-reader.ts'
+import { type DataReader, sqlName, sqlTableName } from '../data/agent-data.ts'
 import { observationOf } from '../data/observation.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
 

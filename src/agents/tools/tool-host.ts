@@ -1,24 +1,31 @@
 import type { AnswerFindings, Chart, Citation } from '../../core/domain/agents/completion-event.ts'
+import { fullName } from '../../core/domain/names.ts'
 import type { FoundPassage, ToolCall } from '../../core/domain/ports/model-ports.ts'
-import { fullName } from '../../core/domain/project.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
-import { type AvailableData, namedKnowledgeBases } from '../data/agent-data.ts'
-import { type DataReader, dataReader, type Select, type TypedRows } from '../data/data-reader.ts'
+import {
+  type AvailableData,
+  type DataReader,
+  dataReader,
+  namedKnowledgeBases,
+  type Select,
+  type TypedRows,
+} from '../data/agent-data.ts'
 import { type FirstRows, observationOf } from '../data/observation.ts'
 import { citationsOf } from '../evidence/citations.ts'
 import {
+  FinalRows,
   mergedPassage,
   passagesOf,
   type ShownPassage,
+  type ShownRows,
   showsPlainChunks,
+  statementsOf,
 } from '../evidence/shown-passages.ts'
-import { FinalRows, type ShownRows, statementsOf } from '../evidence/table-evidence.ts'
 import { readDocument } from './document-pages.ts'
 import { drawChart } from './drawn-chart.ts'
 import { metadataValues } from './metadata-values.ts'
-import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
-import { isToolName, type ToolName } from './tools.ts'
+import { describeKnowledgeBases, describeTables, isToolName, type ToolName } from './tools.ts'
 import { statementIn, withHint } from './written-statement.ts'
 
 export interface ToolHostOptions {

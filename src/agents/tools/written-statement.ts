@@ -1,13 +1,11 @@
 /** Statements as models write them, and the reply when one fails. */
 
 import { nameMeant } from '../../core/domain/agents/agent.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName, nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { namedKnowledgeBases } from '../data/agent-data.ts'
-import { type DataReader, sqlTableName } from '../data/data-reader.ts'
+import { type DataReader, namedKnowledgeBases, sqlTableName } from '../data/agent-data.ts'
 
 /** Labels and markers that others' prompts ask for. */
 const LABEL = /^(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)[ \t]{0,8}[:=](?=\s{0,8}\S))/i

@@ -4,8 +4,8 @@ import {
   requireNamespace,
   requireScope,
 } from '../../core/domain/access/principal.ts'
+import { FILES_DATABASE } from '../../core/domain/names.ts'
 import type { AuditLog } from '../../core/domain/ports/access-ports.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError, ERRORS } from '../../core/errors.ts'
 import { setCaller } from '../../core/runtime/cancellation.ts'
 import {
@@ -35,14 +35,13 @@ import { agentOperations, completionOperations, runOperations } from './routes/a
 import { conversationOperations } from './routes/conversation-routes.ts'
 import { dataSourceOperations } from './routes/data-source-routes.ts'
 import { databaseOperations } from './routes/database-routes.ts'
-import { docsOperations } from './routes/docs-routes.ts'
 import { documentOperations } from './routes/document-routes.ts'
 import { fileOperations } from './routes/file-routes.ts'
 import { jobChangeOperations, jobOperations, scheduleOperations } from './routes/job-routes.ts'
 import { knowledgeBaseOperations } from './routes/knowledge-base-routes.ts'
 import { mapOperations } from './routes/map-routes.ts'
 import { mcpOperations } from './routes/mcp-routes.ts'
-import { pageOperations } from './routes/page-routes.ts'
+import { docsOperations, pageOperations } from './routes/page-routes.ts'
 import { catalogOperations, projectOperations, viewOperations } from './routes/project-routes.ts'
 import { loginOperations, requestOperations } from './routes/request-routes.ts'
 import { searchOperations } from './routes/search-routes.ts'

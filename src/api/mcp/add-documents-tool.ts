@@ -1,7 +1,6 @@
 import type { Row, RowValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName, nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { contentColumnsOf } from './resources.ts'

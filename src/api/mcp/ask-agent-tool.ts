@@ -5,9 +5,8 @@ import {
   EVIDENCE_LEVELS,
   type OutputEvent,
 } from '../../core/domain/agents/completion-event.ts'
-import { documentUri, linkOf } from './eider-uri.ts'
 import { answers, type Tool, type ToolCall, takes } from './tool.ts'
-import { namedAmong, visibleData } from './visible-data.ts'
+import { documentUri, linkOf, namedAmong, visibleData } from './visible-data.ts'
 
 const QUESTION_CHARS_MAX = 100_000
 const PROGRESS_CHARS_MAX = 300

@@ -6,10 +6,9 @@ import type { JsonObject } from '../../core/json.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { ADD_DOCUMENTS_TOOL } from './add-documents-tool.ts'
 import { ASK_AGENT_TOOL } from './ask-agent-tool.ts'
-import { FETCH_TOOL } from './fetch-tool.ts'
 import { LIST_DATA_TOOL } from './list-data-tool.ts'
 import { QUERY_TOOL } from './query-tool.ts'
-import { SEARCH_TOOL } from './search-tool.ts'
+import { FETCH_TOOL, SEARCH_TOOL } from './search-tool.ts'
 import { Arguments, type Tool, type ToolCall } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [

@@ -1,7 +1,6 @@
 import { requireNamespace } from '../../core/domain/access/principal.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'

@@ -1,6 +1,6 @@
 import type { Principal } from '../../core/domain/access/principal.ts'
-import { csvRow } from '../../core/domain/csv.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import { csvRow } from '../../core/domain/shown-values.ts'
 import { AppError } from '../../core/errors.ts'
 import { answers, READS, type Tool, takes } from './tool.ts'
 import { defaultProject } from './visible-data.ts'

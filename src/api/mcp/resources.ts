@@ -1,24 +1,24 @@
 /** Schemas and documents as resources, page by page, and the completion of their addresses. */
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   KNOWLEDGE_BASE_COLUMNS,
   type KnowledgeBase,
 } from '../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import type { McpUses } from './tool.ts'
 import {
   DOCUMENT_TEMPLATE,
   documentTitle,
   documentUri,
+  namedAmong,
   readEiderUri,
   SCHEMA_TEMPLATE,
   schemaUri,
+  visibleData,
   wholeText,
-} from './eider-uri.ts'
-import type { McpUses } from './tool.ts'
-import { namedAmong, visibleData } from './visible-data.ts'
+} from './visible-data.ts'
 
 const PAGE_SIZE = 100
 /** Of a document as a resource; the tool `fetch` reads longer ones in parts. */

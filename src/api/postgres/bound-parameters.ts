@@ -1,5 +1,5 @@
 /** Values and types of `$1`, as clients send them and as they are described. */
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import {
   arrayElements,

@@ -1,5 +1,5 @@
 /** COPY: rows out of a SELECT as lines of text or CSV or in the binary form, and in as INSERT statements of many rows. */
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { CopyStatement } from '../../query/postgres/statement-text.ts'

@@ -7,8 +7,8 @@ import {
   type RunCommand,
 } from '../command.ts'
 import { CommandError, EXIT, usageError } from '../command-error.ts'
+import { ingestLocal, type LocalIngest } from '../ingest/ingest-progress.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
-import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
 import {
   addStored,
   type IngestCounts,

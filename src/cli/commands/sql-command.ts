@@ -19,8 +19,8 @@ import {
   runSql,
   type StatementRequest,
   showAnswer,
+  splitStatements,
 } from '../sql/statement-client.ts'
-import { splitStatements } from '../sql/statement-splitter.ts'
 import { plainValue } from './search-command.ts'
 
 export const run: RunCommand = async (context) => {

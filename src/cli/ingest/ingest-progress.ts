@@ -1,14 +1,24 @@
 /** The progress of an ingest: a bar on a terminal, otherwise a line every ten seconds, and none if quiet. */
+
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { SingleBar } from 'cli-progress'
+import type { CommandContext, NamedObject } from '../command.ts'
 import { durationText } from '../jobs-over-http.ts'
 import type { Output } from '../output.ts'
 import { safeLine, truncated } from '../terminal-text.ts'
-import type { LocalFile } from './local-files.ts'
-import type { IngestCounts } from './send-files.ts'
+import {
+  type FileRoot,
+  type FileRules,
+  findFiles,
+  isBelowRoot,
+  type LocalFile,
+} from './local-files.ts'
+import { type IngestCounts, type KnownFiles, sendFiles } from './send-files.ts'
 
 const LINE_MS = 10_000
 
-export interface Progress {
+interface Progress {
   step(file: LocalFile): void
   stop(): void
 }
@@ -18,7 +28,7 @@ interface Total {
   readonly counts: IngestCounts
 }
 
-export async function progressOf(total: Total, output: Output): Promise<Progress> {
+async function progressOf(total: Total, output: Output): Promise<Progress> {
   if (output.isQuiet || total.files.length === 0) return { step: () => {}, stop: () => {} }
   return process.stderr.isTTY === true ? bar(total) : lines(total, output)
 }
@@ -105,4 +115,60 @@ export class TimeLeft {
 
 function leftText(seconds: number | null): string {
   return seconds === null ? '' : `${durationText(seconds)} left`
+}
+
+/** Loads files of this machine into a knowledge base, and removes those that are gone. */
+
+export interface LocalIngest {
+  readonly kb: NamedObject
+  readonly known: KnownFiles
+  readonly roots: readonly FileRoot[]
+  readonly rules: FileRules
+  readonly isReplacing: boolean
+  readonly isRemoving: boolean
+  readonly fields: Readonly<Record<string, string>>
+}
+
+type Parts = Pick<CommandContext, 'client' | 'output' | 'signal'>
+
+export async function ingestLocal(
+  ingest: LocalIngest,
+  counts: IngestCounts,
+  context: Parts,
+): Promise<void> {
+  const { roots, rules, isRemoving, known } = ingest
+  const { output, signal } = context
+  const named = roots.filter((root) => root.kind !== 'file' || existsSync(root.path))
+  const found = await findFiles(named, rules, signal)
+  for (const { path, message } of found.failed) {
+    counts.failed.push({ path, code: 'file_failed', message })
+  }
+  counts.left_out = found.leftOut
+  counts.skipped = found.leftOutCount
+  if (found.files.length === 0) output.say('There is nothing to read there')
+  await sendAll(found.files, ingest, counts, context)
+  if (!isRemoving) return
+  const present = new Set(found.files.map(({ id }) => id))
+  const gone = known.paths.filter((id) => {
+    // An existing file that the rules leave out, or an unreadable one, has not vanished.
+    const root = roots.find((one) => isBelowRoot(id, one))
+    return root !== undefined && !present.has(id) && !existsSync(resolve(root.base, id))
+  })
+  await known.remove(gone, signal)
+  counts.removed += gone.length
+}
+
+export async function sendAll(
+  files: readonly LocalFile[],
+  { kb, known, isReplacing, fields }: LocalIngest,
+  counts: IngestCounts,
+  context: Parts,
+): Promise<void> {
+  const progress = await progressOf({ files, counts }, context.output)
+  const onFile = (file: LocalFile) => progress.step(file)
+  try {
+    await sendFiles(files, { kb, known, counts, isReplacing, fields, onFile }, context)
+  } finally {
+    progress.stop()
+  }
 }

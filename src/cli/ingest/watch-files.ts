@@ -5,8 +5,8 @@ import { basename } from 'node:path'
 import { watch } from 'chokidar'
 import { errorText } from '../../core/errors.ts'
 import type { CommandContext } from '../command.ts'
+import { type LocalIngest, sendAll } from './ingest-progress.ts'
 import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
-import { type LocalIngest, sendAll } from './local-ingest.ts'
 import { type IngestCounts, noCounts } from './send-files.ts'
 
 /** Changes are read after this long without another: editors write a file in several steps. */

@@ -1,5 +1,7 @@
 /** A shell for SQL: multi-line statements, history, completion, and commands that start with a backslash. */
 
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
 import { CommandError, EXIT } from '../command-error.ts'
@@ -7,10 +9,8 @@ import { nearest } from '../command-line.ts'
 import type { HttpClient } from '../http-client.ts'
 import { type Output, ReaderLeft } from '../output.ts'
 import type { TableStyle } from '../result-table.ts'
-import { readHistory, rememberStatement } from './shell-history.ts'
 import { completionsOf, SHELL_COMMANDS, ShellNames } from './shell-names.ts'
-import { runSql, showAnswer } from './statement-client.ts'
-import { splitStatements } from './statement-splitter.ts'
+import { runSql, showAnswer, splitStatements } from './statement-client.ts'
 
 /** @returns the exit code, once the user leaves */
 export async function runShell(
@@ -292,4 +292,58 @@ function quotedText(value: string): string {
 
 function identifier(name: string): string {
   return /^(?:["`]|[A-Za-z_]\w*$)/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+}
+
+/** The statements of former shells, in a private file. */
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const HISTORY_STATEMENTS_MAX = 1000
+/** A longer one is not remembered. */
+const HISTORY_CHARS_MAX = 10_000
+
+/** Statements that may contain a secret. */
+const SECRETS = /password|passwd|api_?key|secret|token|credential|bearer|_key\b/i
+
+/** null: no place for it is known. */
+export function historyFile({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Environment): string | null {
+  const folder = XDG_STATE_HOME || (HOME ? join(HOME, '.local/state') : LOCALAPPDATA)
+  return folder ? join(folder, 'eider', 'sql-history') : null
+}
+
+/** The newest first, as readline keeps them. */
+export function readHistory(environment: Environment): readonly string[] {
+  const file = historyFile(environment)
+  if (file === null) return []
+  let lines: string[]
+  try {
+    lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  } catch {
+    // There is none yet.
+    return []
+  }
+  const kept = lines.slice(-HISTORY_STATEMENTS_MAX)
+  try {
+    if (lines.length > 2 * HISTORY_STATEMENTS_MAX) {
+      writeFileSync(file, `${kept.join('\n')}\n`, { mode: 0o600 })
+    }
+  } catch {
+    // It stays longer than it need be.
+  }
+  return kept.toReversed()
+}
+
+/** Stores a statement as one line. Skips those that may contain a secret, and does nothing if the file cannot be written. */
+export function rememberStatement(text: string, environment: Environment): void {
+  const file = historyFile(environment)
+  const line = text.includes('--') ? text.trim() : text.replaceAll(/\s*\n\s*/g, ' ').trim()
+  if (file === null || line === '' || line.includes('\n')) return
+  if (SECRETS.test(line) || line.length > HISTORY_CHARS_MAX) return
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    appendFileSync(file, `${line}\n`, { mode: 0o600 })
+    chmodSync(file, 0o600)
+  } catch {
+    // A shell without a memory is a shell.
+  }
 }

@@ -12,7 +12,7 @@ export interface StatementRequest {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-export type StatementAnswer = (
+type StatementAnswer = (
   | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly project: string }
   | {
       readonly kind: 'table'
@@ -49,7 +49,7 @@ export async function runSql(
   return { kind: 'table', columnNames, batches: rowBatches(lines, client.address), warnings }
 }
 
-export const MEDIA_TYPES = {
+const MEDIA_TYPES = {
   csv: 'text/csv',
   ndjson: 'application/x-ndjson',
   json: 'application/x-ndjson',
@@ -151,9 +151,38 @@ export async function showAnswer(
   for (const warning of answer.warnings) output.say(`Warning: ${safeLine(warning)}`)
 }
 
-export function shownTime(ms: number): string {
+function shownTime(ms: number): string {
   if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`
   const seconds = ms / 1000
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
+}
+
+/** Statements of a text that end with `;`, outside of strings, names and comments. */
+
+/** A token that may contain a semicolon, to its end, or to the end of the text if it is unclosed. */
+const UNSPLIT =
+  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
+
+export function splitStatements(text: string): {
+  /** Without semicolons, none empty. */
+  readonly statements: readonly string[]
+  /** Text without a semicolon so far; blank if only spaces and comments are left. */
+  readonly rest: string
+} {
+  const statements: string[] = []
+  let start = 0
+  for (const match of text.matchAll(UNSPLIT)) {
+    if (match[0] !== ';') continue
+    const statement = text.slice(start, match.index).trim()
+    if (!isBlank(statement)) statements.push(statement)
+    start = match.index + 1
+  }
+  const rest = text.slice(start)
+  return { statements, rest: isBlank(rest) ? '' : rest }
+}
+
+/** Nothing but spaces and comments. */
+function isBlank(text: string): boolean {
+  return text.replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '').trim() === ''
 }

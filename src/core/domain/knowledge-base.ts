@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts'
 import type { SearchDefaults } from './hybrid-search.ts'
-import { nameKey } from './identifier.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
+import { nameKey } from './names.ts'
 import type { RemoteStorage } from './remote-storage.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { nameKey } from './identifier.ts'
+import { nameKey } from './names.ts'
 
 const ROW_FORMATS = ['csv', 'json', 'jsonl', 'parquet', 'xlsx', 'ods'] as const
 /** Formats that hold texts: one, or one for each message. */

@@ -1,4 +1,4 @@
-import type { TermCounts } from '../domain/chunk.ts'
+import type { TermCounts } from '../domain/document.ts'
 import type { Language } from '../domain/language.ts'
 import { type FormsOf, WordForms } from './word-forms.ts'
 import { joinedWordsOf } from './words.ts'

@@ -1,7 +1,6 @@
 /** Texts → spans, contexts and terms: pure, and takes time in proportion to the texts. See `Chunker`. */
 
-import type { TermCounts } from '../../core/domain/chunk.ts'
-import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
+import type { Row, TermCounts, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { Language } from '../../core/domain/language.ts'
 import type { EmbedderReach, TokenCounter } from '../../core/domain/ports/model-ports.ts'

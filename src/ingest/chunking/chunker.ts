@@ -4,8 +4,16 @@
  */
 
 import { startsName } from '../../core/domain/agents/completion-event.ts'
-import type { Chunk, ChunkSource, EmbeddedChunk, TermCounts } from '../../core/domain/chunk.ts'
-import type { Document, DocumentText, Row, TextParts } from '../../core/domain/document.ts'
+import type {
+  Chunk,
+  ChunkSource,
+  Document,
+  DocumentText,
+  EmbeddedChunk,
+  Row,
+  TermCounts,
+  TextParts,
+} from '../../core/domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'

@@ -1,4 +1,4 @@
-import { embeddedText } from '../../core/domain/chunk.ts'
+import { embeddedText } from '../../core/domain/document.ts'
 import type { ContextualChunking, KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../../core/domain/model-ref.ts'
 import type {

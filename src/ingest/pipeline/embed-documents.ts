@@ -3,7 +3,7 @@ import {
   type EmbeddedChunk,
   type EmbeddedDocument,
   embeddedText,
-} from '../../core/domain/chunk.ts'
+} from '../../core/domain/document.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'

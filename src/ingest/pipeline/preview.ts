@@ -1,5 +1,5 @@
-import { type Chunk, embeddedText } from '../../core/domain/chunk.ts'
 import type { Document, Row, TextSyntax } from '../../core/domain/document.ts'
+import { type Chunk, embeddedText } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore, CutCounts } from '../../core/domain/ports/store-ports.ts'

@@ -1,5 +1,4 @@
-import type { DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
-import type { Document, Row } from '../../core/domain/document.ts'
+import type { Document, DocumentChange, EmbeddedDocument, Row } from '../../core/domain/document.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'

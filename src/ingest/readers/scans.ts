@@ -1,6 +1,6 @@
 /** Pictures of text, transcribed by a vision model: scanned pages, and pictures in documents. */
 import { readFile } from 'node:fs/promises'
-import type { TokenUsage } from '../../core/domain/agents/agent-run.ts'
+import type { TokenUsage } from '../../core/domain/agents/completion-event.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import {
   type ReadDocument,

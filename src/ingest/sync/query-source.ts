@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'

@@ -1,4 +1,4 @@
-import type { FinishReason, TokenUsage } from '../../core/domain/agents/agent-run.ts'
+import type { FinishReason, TokenUsage } from '../../core/domain/agents/completion-event.ts'
 import type { ChatRequest, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'

@@ -1,8 +1,9 @@
-import { type FeatureMemory, newFeatureMemory } from '../../core/domain/model-features.ts'
 import {
   apiOf,
   type ChatDefaults,
+  type FeatureMemory,
   type ModelRef,
+  newFeatureMemory,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder } from '../../core/domain/ports/model-ports.ts'

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type {
   FeatureMemory,
   ModelFeature,
+  ModelRef,
   RefusedFeatures,
-} from '../../core/domain/model-features.ts'
-import type { ModelRef } from '../../core/domain/model-ref.ts'
+} from '../../core/domain/model-ref.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const MODELS_MAX = 1_000

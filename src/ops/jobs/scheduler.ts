@@ -1,6 +1,6 @@
 import { isOver } from '../../core/domain/flow/job.ts'
 import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
-import { checkedName } from '../../core/domain/identifier.ts'
+import { checkedName } from '../../core/domain/names.ts'
 import type {
   JobHandler,
   Jobs,
@@ -11,10 +11,10 @@ import type {
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
-import { millisOf } from './job-periods.ts'
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   readonly store: ScheduleStore
   readonly times: ScheduleTimes
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
@@ -203,4 +203,33 @@ export class Scheduler implements Schedules, JobHandler {
       nextRunAt: nextMs === null ? null : timestampOfMillis(nextMs),
     })
   }
+}
+
+/** Schedule periods, counted from their start, so that no run moves the next one. All times are UTC. */
+export function scheduleTimes(secondsMin: number): ScheduleTimes {
+  return {
+    check(every) {
+      const hint = ' (EIDER_SCHEDULE_SECONDS_MIN)'
+      checkedSchedule(every, { secondsMin, code: 'invalid_schedule', hint })
+    },
+    next({ startAt, endAt, every }, afterMs) {
+      const startMs = millisOf(startAt)
+      const once = startMs > afterMs ? startMs : null
+      const next = every === null ? once : nextTime(every, startMs, afterMs)
+      return next === null || (endAt !== null && next > millisOf(endAt)) ? null : next
+    },
+  }
+}
+
+/** Points in time in the API's format, or as people write them; UTC. */
+function millisOf(text: string): number {
+  const zoned = /(?:z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text}Z`
+  const millis = Date.parse(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text : zoned.replace(' ', 'T'))
+  if (Number.isNaN(millis)) {
+    throw new AppError(
+      'invalid_schedule',
+      `"${text.slice(0, 40)}" is no time: write YYYY-MM-DD HH:MM:SS, UTC`,
+    )
+  }
+  return millis
 }

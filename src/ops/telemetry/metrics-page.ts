@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Registry, type RegistryContentType } from 'prom-client'
 import type { ServerState } from '../../core/domain/server-state.ts'
 import type { Labels, Measurements, Sample } from './measurements.ts'
-import { METRICS, type MetricName } from './metric-list.ts'
+import { METRICS, type MetricName } from './measurements.ts'
 
 /** The values read from other folders at each scrape. */
 export interface Sources {

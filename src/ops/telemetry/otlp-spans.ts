@@ -23,7 +23,7 @@ import type {
   ModelTurn,
   TokenUsage,
   ToolStep,
-} from '../../core/domain/agents/agent-run.ts'
+} from '../../core/domain/agents/completion-event.ts'
 import type { RunSink } from '../../core/domain/ports/conversation-ports.ts'
 
 export interface OtlpOptions {

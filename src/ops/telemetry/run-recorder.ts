@@ -5,13 +5,17 @@ import type {
   RunStart,
   TokenUsage,
   ToolStep,
-} from '../../core/domain/agents/agent-run.ts'
+} from '../../core/domain/agents/completion-event.ts'
+import {
+  BUILTIN_PROVIDER,
+  HIDDEN,
+  type ModelRef,
+  withoutMarkedCredentials,
+} from '../../core/domain/model-ref.ts'
 import type { RunSink, RunTrace, RunTraces } from '../../core/domain/ports/conversation-ports.ts'
 import { shortened } from '../../core/short-text.ts'
-import { type HideSecrets, hideSecrets, secretsOfModel } from './hide-secrets.ts'
-import { costOf, type ModelPrice } from './model-prices.ts'
 
-export interface RunRecorderOptions {
+interface RunRecorderOptions {
   readonly sinks: readonly RunSink[]
   readonly prices: readonly ModelPrice[]
   /** Keys and passwords known to the server: of all models, data sources and the login. */
@@ -146,5 +150,121 @@ function summedUsage(turns: readonly ModelTurn[]): TokenUsage | null {
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),
     cachedTokens: sum(({ cachedTokens }) => cachedTokens),
+  }
+}
+
+/** The price of a million tokens, in the currency of the table. */
+export interface ModelPrice {
+  /** For the model's name, or `provider/name`; `*` matches anything. */
+  readonly pattern: string
+  readonly input: number
+  readonly output: number
+  /** For cached input. */
+  readonly cached: number
+}
+
+const MILLION = 1_000_000
+
+/** null: unknown. The built-in model costs nothing. The first matching price counts. */
+export function costOf(
+  { provider, modelName }: Pick<ModelRef, 'provider' | 'modelName'>,
+  turns: readonly Pick<ModelTurn, 'usage'>[],
+  prices: readonly ModelPrice[],
+): number | null {
+  if (provider === BUILTIN_PROVIDER) return 0
+  const price = prices.find(({ pattern }) => {
+    return fitsPattern(pattern, modelName) || fitsPattern(pattern, `${provider}/${modelName}`)
+  })
+  if (price === undefined) return null
+  let cost = 0
+  for (const { usage } of turns) {
+    if (usage === null) return null
+    const { inputTokens, outputTokens, cachedTokens } = usage
+    const cached = Math.min(cachedTokens, inputTokens)
+    cost +=
+      (inputTokens - cached) * price.input + cached * price.cached + outputTokens * price.output
+  }
+  return cost / MILLION
+}
+
+function fitsPattern(pattern: string, name: string): boolean {
+  const parts = pattern.toLowerCase().split('*')
+  const text = name.toLowerCase()
+  const [first = '', ...rest] = parts
+  const end = rest.pop()
+  if (end === undefined) return text === first
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return text.length - end.length >= at && text.endsWith(end)
+}
+
+type HideSecrets = (text: string) => string
+
+/** A shorter secret looks like ordinary words. */
+const HIDDEN_CHARS_MIN = 6
+
+/**
+ * Removes these secrets from texts, in any case and also as escaped in an address, and everything marked as a
+ * secret.
+ */
+export function hideSecrets(secrets: readonly string[]): HideSecrets {
+  const known = knownPattern(secrets)
+  return (text) => withoutMarkedCredentials(known === null ? text : text.replace(known, HIDDEN))
+}
+
+function knownPattern(secrets: readonly string[]): RegExp | null {
+  const forms = new Set<string>()
+  for (const secret of secrets) {
+    if (secret.length < HIDDEN_CHARS_MIN) continue
+    // As it is, within JSON, and within an address.
+    forms
+      .add(secret)
+      .add(JSON.stringify(secret).slice(1, -1))
+      .add(encodeURIComponent(secret.toWellFormed()))
+  }
+  if (forms.size === 0) return null
+  // The longest first: one secret may be a prefix of another.
+  const patterns = [...forms].sort((one, other) => other.length - one.length).map(escapedPattern)
+  return new RegExp(patterns.join('|'), 'gi')
+}
+
+function escapedPattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}
+
+/** The key of a model, and the login in its address. */
+export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly string[] {
+  const secrets = Object.entries(options).flatMap(secretOption)
+  return [apiKey ?? '', ...secrets, ...secretsOfAddress(baseUrl ?? '')]
+}
+
+export function secretsOfAddress(address: string): readonly string[] {
+  if (!URL.canParse(address)) return []
+  const { username, password, searchParams } = new URL(address)
+  const sent = [...searchParams.values()]
+  return [username, password, uriDecoded(password), ...sent.filter(isLongSecret)]
+}
+
+/** A shorter parameter of an address is a version or the like. */
+const LONG_CHARS = 16
+
+function isLongSecret(text: string): boolean {
+  return text.length >= LONG_CHARS
+}
+
+function secretOption([name, value]: [string, unknown]): readonly string[] {
+  return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []
+}
+
+function uriDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

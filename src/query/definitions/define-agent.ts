@@ -1,7 +1,6 @@
 import { findAgent, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
-import { checkedName } from '../../core/domain/identifier.ts'
 import {
   agentModelOptionsOf,
   BUILTIN_CHAT_MODEL,
@@ -9,6 +8,7 @@ import {
   type ModelRef,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
+import { checkedName } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { CatalogDeps } from './define-database.ts'
 import {

@@ -12,10 +12,15 @@ import {
   sourceEngineOf,
   sourceParameters,
 } from '../../core/domain/flow/source-parameters.ts'
-import { checkedName } from '../../core/domain/identifier.ts'
 import type { VectorIndexDefinition, VectorIndexType } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
+import {
+  checkedName,
+  DEFAULT_PROJECT,
+  FILES_DATABASE,
+  type Project,
+} from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { KnowledgeBaseStorages } from '../../core/domain/ports/storage-ports.ts'
@@ -24,7 +29,6 @@ import type {
   DataSourceCatalog,
   Reembeddings,
 } from '../../core/domain/ports/store-ports.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../core/domain/project.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
 import { FieldReader, type Fields } from './fields.ts'

@@ -1,5 +1,4 @@
 import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName } from '../../core/domain/identifier.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
@@ -8,6 +7,7 @@ import type {
 } from '../../core/domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
 import { BUILTIN_PROVIDER, EMBED_PROBE_MS } from '../../core/domain/model-ref.ts'
+import { checkedName } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import {
   checkedDimensions,

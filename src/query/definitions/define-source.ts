@@ -9,8 +9,8 @@ import {
   type SyncSourceChanges,
   type SyncSourceDraft,
 } from '../../core/domain/flow/sync-source.ts'
-import { checkedName, nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { checkedName, nameKey } from '../../core/domain/names.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'

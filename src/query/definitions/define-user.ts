@@ -9,7 +9,7 @@ import {
   SCOPES,
   type Scope,
 } from '../../core/domain/access/principal.ts'
-import { checkedName, nameKey } from '../../core/domain/identifier.ts'
+import { checkedName, FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import type {
   AccessKey,
   AccessKeys,
@@ -17,7 +17,6 @@ import type {
   UserChanges,
   Users,
 } from '../../core/domain/ports/access-ports.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Fields } from './fields.ts'

@@ -1,7 +1,6 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../../core/domain/column-type.ts'
 import { FUSIONS, fusionNamed } from '../../core/domain/hybrid-search.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import {
   EXPORT_FORMAT,
   type ExportDefinition,
@@ -13,6 +12,7 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../../core/domain/language.ts'
 import { DIMENSIONS_MAX, type ModelRef, RERANKING_OPTIONS } from '../../core/domain/model-ref.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'

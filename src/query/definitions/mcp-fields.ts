@@ -1,7 +1,7 @@
 /** `data.mcp` of an agent: servers whose tools it may call. */
 
 import { MCP_MASK as MASK, type McpServer, shownUrl } from '../../core/domain/agents/agent.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { FieldReader, type Fields } from './fields.ts'

@@ -1,10 +1,9 @@
 /** Where a knowledge base is stored: in the embedded store under a name, or in a connected PostgreSQL. */
 import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
+import { checkedName, FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'

@@ -1,6 +1,5 @@
 /** Writes to whole documents: by the same ways as INSERT, UPDATE and DELETE. */
-import { chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
-import { CELL_CHARS_MAX, type Row } from '../../core/domain/document.ts'
+import { CELL_CHARS_MAX, chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'

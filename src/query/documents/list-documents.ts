@@ -1,6 +1,7 @@
 /** Documents and chunks of a knowledge base, page by page in insertion order. */
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { nameKey, quote } from '../../core/domain/names.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName } from '../search/chunk-search.ts'

@@ -1,7 +1,7 @@
 /** Requests about points of a map: their chunks, and values for colours. */
 
-import { nameKey, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { nameKey, quote } from '../../core/domain/names.ts'
 import type { StoredChunk } from '../../core/domain/ports/document-ports.ts'
 import type { ChunkMap } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'

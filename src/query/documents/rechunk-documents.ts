@@ -1,7 +1,11 @@
 /** Documents rechunked from their stored text: unchanged chunks are neither embedded nor written. */
 import { isDeepStrictEqual } from 'node:util'
-import { chunkFacts, type DocumentChange, type EmbeddedDocument } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
+import {
+  chunkFacts,
+  type DocumentChange,
+  type EmbeddedDocument,
+} from '../../core/domain/document.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { CutChunk } from '../../core/domain/ports/document-ports.ts'

@@ -1,7 +1,7 @@
 /** Restores the texts of documents from their chunks. */
 
-import { areAlike, chunkFacts, ownMetadata } from '../../core/domain/chunk.ts'
 import type { Document, DocumentText, Row, TextLayout } from '../../core/domain/document.ts'
+import { areAlike, chunkFacts, ownMetadata } from '../../core/domain/document.ts'
 import type { CutChunk, StoredChunk } from '../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'

@@ -5,10 +5,9 @@ import {
   findView,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
+import { checkedName, FILES_DATABASE, nameKey, quote } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NewTable } from '../../core/domain/ports/store-ports.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import type { ResultColumn, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'

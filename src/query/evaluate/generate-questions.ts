@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import type { ResultColumn } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'

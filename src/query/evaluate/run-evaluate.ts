@@ -1,6 +1,6 @@
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'

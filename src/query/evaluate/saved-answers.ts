@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+import { nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'

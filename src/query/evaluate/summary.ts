@@ -1,6 +1,10 @@
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
-import { type PairedComparison, pairedComparison, wilsonInterval } from './metrics/proportions.ts'
+import {
+  type PairedComparison,
+  pairedComparison,
+  wilsonInterval,
+} from './metrics/retrieval-metrics.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
 interface Summary {

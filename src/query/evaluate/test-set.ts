@@ -1,4 +1,4 @@
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+import { nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { QueryDeps } from '../select/query-deps.ts'

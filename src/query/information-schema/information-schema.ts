@@ -1,7 +1,7 @@
 /** The catalog as tables, for clients and editors that read it in SQL. Secrets are masked. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
-import type { Project } from '../../core/domain/project.ts'
+import type { Project } from '../../core/domain/names.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
 import { RELATION_ROWS } from './relation-tables.ts'

@@ -15,14 +15,13 @@ import {
   isSourceEngine,
   SOURCE_PARAMETERS,
 } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
   type ReembeddingProgress,
   shownParams,
 } from '../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'

@@ -1,14 +1,15 @@
 /** The tables of information_schema over everything that a FROM can name, with the columns that MySQL's have. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
-import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   FILES_DATABASE,
+  literal,
   type ProjectTable,
+  quote,
   type RelationColumn,
-} from '../../core/domain/project.ts'
+} from '../../core/domain/names.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import {
   CHARACTER_SET,

@@ -1,6 +1,6 @@
 /** A table of information_schema: its columns, and its rows as they follow from the catalog. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import definitions from './tables.sql' with { type: 'text' }
 
 export interface SchemaTable {

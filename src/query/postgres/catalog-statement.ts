@@ -1,5 +1,5 @@
 /** Questions about PostgreSQL's catalog: which statements ask them, and what they are over `pg-catalog.sql`. */
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import script from './pg-catalog.sql' with { type: 'text' }
 import { arrayElements } from './statement-text.ts'

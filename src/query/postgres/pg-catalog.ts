@@ -1,5 +1,5 @@
 /** PostgreSQL's catalog of what one caller may see, for clients that explore the schema. */
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'

@@ -1,5 +1,5 @@
 /** Statements in the form of PostgreSQL's clients: several in one text, `$1` for values, cursors and COPY. */
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 

@@ -1,7 +1,12 @@
-import { ownMetadata } from '../../core/domain/chunk.ts'
-import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
-import { literal, nameKey } from '../../core/domain/identifier.ts'
+import {
+  CELL_CHARS_MAX,
+  type CellValue,
+  ownMetadata,
+  type Row,
+  shownValue,
+} from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal, nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'

@@ -1,8 +1,13 @@
 /** INSERT, UPDATE, DELETE and TRUNCATE on a table of a project. */
 import { findTable } from '../../core/domain/access/catalog-snapshot.ts'
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+import {
+  nameKey,
+  type Project,
+  type ProjectTable,
+  quote,
+  rowIdentity,
+} from '../../core/domain/names.ts'
 import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
-import { type Project, type ProjectTable, rowIdentity } from '../../core/domain/project.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'

@@ -1,7 +1,12 @@
-import { ownMetadata } from '../../core/domain/chunk.ts'
-import { type CellValue, type Row, shownValue, TypedValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import {
+  type CellValue,
+  ownMetadata,
+  type Row,
+  shownValue,
+  TypedValue,
+} from '../../core/domain/document.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'

@@ -8,18 +8,27 @@ import {
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { type ChunkChange, embeddedText } from '../../core/domain/chunk.ts'
-import { type CellValue, shownValue } from '../../core/domain/document.ts'
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+import {
+  type CellValue,
+  type ChunkChange,
+  embeddedText,
+  shownValue,
+} from '../../core/domain/document.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
   withModelInForce,
 } from '../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
+import {
+  FILES_DATABASE,
+  nameKey,
+  type Project,
+  type ProjectTable,
+  quote,
+} from '../../core/domain/names.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/nearest-name.ts'
+import { nearestName } from '../../core/short-text.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { embedTexts } from '../../ingest/pipeline/embed-documents.ts'

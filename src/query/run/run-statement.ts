@@ -4,8 +4,8 @@ import {
   requireDatabase,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { View } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
-import type { View } from '../../core/domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type {
@@ -15,8 +15,7 @@ import type {
   IndexStatement,
   ViewStatement,
 } from '../../sql/dialect/object-statements.ts'
-import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { SessionStatement, Setting, Statement } from '../../sql/dialect/parse-statement.ts'
 import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { createVectorIndex, dropVectorIndex } from '../definitions/define-database.ts'

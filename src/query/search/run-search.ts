@@ -1,9 +1,9 @@
 import { PART_CHUNKS, type SearchMode } from '../../core/domain/hybrid-search.ts'
-import { literal } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal } from '../../core/domain/names.ts'
 import type { FoundPassage } from '../../core/domain/ports/model-ports.ts'
 import type { VectorAccess } from '../../core/domain/ports/search-ports.ts'
-import { matchedWords, type TextRange } from '../../core/text/matched-words.ts'
+import { matchedWords, type TextRange } from '../../core/text/phrases.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
 import { type QueryDeps, StageTimer, type StageTimes } from '../select/query-deps.ts'
@@ -20,8 +20,8 @@ import {
   readChunks,
   type SearchedChunks,
   searchChunks,
+  searchDocuments,
 } from './chunk-search.ts'
-import { searchDocuments } from './document-search.ts'
 import { inlineFilter } from './search-filter.ts'
 
 export interface SearchOrder extends ChunkSearch {

@@ -1,6 +1,6 @@
 import { itemType } from '../../core/domain/column-type.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { shortened } from '../../core/short-text.ts'

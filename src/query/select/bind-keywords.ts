@@ -1,5 +1,5 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'

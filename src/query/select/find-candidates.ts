@@ -27,7 +27,7 @@ import {
   type RankedHit,
 } from '../../retrieval/fusion.ts'
 import { parseTree } from '../../sql/ast/select-ast.ts'
-import { chunkCondition } from '../../sql/pushdown/chunk-condition.ts'
+import { chunkCondition } from '../../sql/pushdown/source-conditions.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'

@@ -1,10 +1,10 @@
 /** Plans of statements with remote tables: their sources are asked for the columns first. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { nearestName } from '../../core/nearest-name.ts'
+import { nearestName } from '../../core/short-text.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,

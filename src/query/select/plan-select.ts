@@ -15,10 +15,9 @@ import {
 } from '../../sql/ast/select-ast.ts'
 import { isConstantQuery } from '../../sql/guard/function-lists.ts'
 import { guard } from '../../sql/guard/guard.ts'
-import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
 import { limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
 import { bindSystemFunctions, separateParameters } from '../../sql/guard/placeholders.ts'
-import { checkExpandedSize, checkTokens } from '../../sql/guard/statement-limits.ts'
+import { checkExpandedSize, checkTokens, likesAsRegexps } from '../../sql/guard/statement-limits.ts'
 import { holdsMarks } from '../../sql/lexer/statement-shape.ts'
 import {
   parameterNamesOf,

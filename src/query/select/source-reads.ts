@@ -1,7 +1,7 @@
 /** Rows of remote databases, fetched before the statement that reads them runs. */
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { requireHere } from '../../core/domain/remote-storage.ts'

@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/nearest-name.ts'
+import { nearestName } from '../../core/short-text.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'

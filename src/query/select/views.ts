@@ -1,6 +1,6 @@
 import { type CatalogSnapshot, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
-import type { RelationColumn, View } from '../../core/domain/project.ts'
+import type { RelationColumn, View } from '../../core/domain/names.ts'
+import { checkedName, nameKey, quote } from '../../core/domain/names.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'

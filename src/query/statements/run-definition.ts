@@ -9,7 +9,7 @@ import {
 import type { Principal } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { AccessKey } from '../../core/domain/ports/access-ports.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -18,7 +18,7 @@ import type {
   AgentStatement,
   JobStatement,
 } from '../../sql/dialect/object-statements.ts'
-import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
+import type { DatabaseStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'

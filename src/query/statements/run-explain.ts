@@ -1,5 +1,5 @@
 import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
-import { fullName } from '../../core/domain/project.ts'
+import { fullName } from '../../core/domain/names.ts'
 import {
   type QueryResult,
   type ResultValue,
@@ -7,7 +7,7 @@ import {
   rowsOf,
 } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
-import type { ExplainStatement } from '../../sql/dialect/parse-session.ts'
+import type { ExplainStatement } from '../../sql/dialect/parse-statement.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import type { BoundValues } from '../select/bind-plan.ts'

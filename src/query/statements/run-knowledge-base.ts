@@ -1,7 +1,7 @@
 import { findKnowledgeBase, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'

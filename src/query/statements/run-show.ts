@@ -1,6 +1,6 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../../core/domain/knowledge-base.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'

@@ -8,9 +8,15 @@ import {
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, nameKey, quote } from '../../core/domain/identifier.ts'
+import {
+  checkedName,
+  FILES_DATABASE,
+  nameKey,
+  type Project,
+  type ProjectTable,
+  quote,
+} from '../../core/domain/names.ts'
 import type { VacuumScope } from '../../core/domain/ports/store-ports.ts'
-import { FILES_DATABASE, type Project, type ProjectTable } from '../../core/domain/project.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, notFound } from '../../core/errors.ts'

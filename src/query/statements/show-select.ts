@@ -9,9 +9,8 @@ import {
   seenDataSource,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, SourceTableName } from '../../core/domain/flow/source-parameters.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import { FILES_DATABASE, literal, nameKey, quote } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
 import type { Narrowing, ShowRows, ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {

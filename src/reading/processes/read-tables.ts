@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import type { ReadTable, SourceFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'

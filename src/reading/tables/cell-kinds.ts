@@ -1,4 +1,4 @@
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 
 /**
  * A type for a column of text. The first rows are tested here and all rows by DuckDB: both must

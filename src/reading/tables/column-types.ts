@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import { CELL_KINDS, type CellKind, IS_NULL_MARKER, NULL_MARKERS } from './cell-kinds.ts'
 import type { SampleRow } from './csv-layout.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { distinctNames, quote } from '../../core/domain/identifier.ts'
+import { distinctNames, quote } from '../../core/domain/names.ts'
 import type { ReadingOptions, ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
 import { columnPlans, counted, shown } from './column-types.ts'

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 
 /** Files of rows without names, in order, whose lines end with `\n` and can be read in only one way. */
 export interface PlainCsv {

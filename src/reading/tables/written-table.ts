@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { distinctNames, literal, quote } from '../../core/domain/identifier.ts'
+import { distinctNames, literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 

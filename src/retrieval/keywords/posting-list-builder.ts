@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
+import { chunkTables, type TableIds } from '../../core/domain/document.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'

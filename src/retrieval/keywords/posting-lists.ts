@@ -1,4 +1,4 @@
-import type { TableIds } from '../../core/domain/chunk.ts'
+import type { TableIds } from '../../core/domain/document.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'

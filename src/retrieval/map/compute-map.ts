@@ -1,6 +1,6 @@
 /** The main thread's side of a map: reads vectors and texts; a thread does the rest. */
 
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {

@@ -3,9 +3,9 @@
  * many in one value, so that the main thread only reads their heads.
  */
 
-import { chunkTables } from '../../core/domain/chunk.ts'
-import { quote } from '../../core/domain/identifier.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { RowReader } from '../../core/domain/ports/retrieval-ports.ts'
 import type { ChunkRowsRequest, ShownChunk } from '../../core/domain/ports/search-ports.ts'
 import { exactJson, type ResultValue } from '../../core/domain/query-result.ts'

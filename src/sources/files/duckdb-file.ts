@@ -5,7 +5,7 @@ import type {
   SourceColumn,
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { converterOf, numberFields, typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'

@@ -8,7 +8,7 @@ import type {
   SourceColumn,
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'

@@ -6,7 +6,7 @@ import type {
   SourceColumn,
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
-import { quote } from '../../core/domain/identifier.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { isExactNumber, type ResultValue } from '../../core/domain/query-result.ts'
 import { StagedCsv, textConverter } from '../staged-csv.ts'

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/nearest-name.ts'
+import { nearestName } from '../../core/short-text.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type ShowStatement =

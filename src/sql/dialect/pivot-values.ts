@@ -2,7 +2,7 @@
  * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which finds the values.
  * Here an ordinary SELECT finds them, and they are written into the text.
  */
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 import { type Token, tokenize } from '../lexer/tokens.ts'
 
 /** A column of a PIVOT without a list of values. */

@@ -1,5 +1,5 @@
 import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
-import { FILES_DATABASE } from '../../core/domain/project.ts'
+import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'

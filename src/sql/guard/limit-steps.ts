@@ -28,7 +28,7 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction, isVolatile } from './function-lists.ts'
-import { hardLike, isConstantLike, isLike } from './like-patterns.ts'
+import { hardLike, isConstantLike, isLike } from './statement-limits.ts'
 
 /** Below this a row is not counted: 2,048 of them take a tenth of a second. */
 const ROW_STEPS = 50_000

@@ -2,7 +2,7 @@
  * SQL of a database's own, in parentheses after its name: `FROM pg (SELECT …)`. It may be in a dialect that neither we nor
  * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
  */
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { NATIVE_DIALECTS, nativeTokens } from '../../core/text/native-sql.ts'
 import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'

@@ -1,6 +1,6 @@
 /** A SELECT of totals over one remote table: its source groups and adds up, and sends one row per group. */
 import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import {
   callNode,
   castNode,

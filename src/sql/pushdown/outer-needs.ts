@@ -2,7 +2,7 @@
  * What the SELECTs around a sub-query, a CTE or a view need of its rows, in its own names. It narrows what is read from a
  * source; the statement itself stays, so that everything is applied again where it was written.
  */
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import {
   columnNames,
   columnNode,

@@ -1,6 +1,6 @@
 /** One reference to a source in a FROM: the part of it the statement needs. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import {
   columnNames,
   isColumn,

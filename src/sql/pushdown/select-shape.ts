@@ -1,6 +1,6 @@
 /** What a SELECT does with the rows of one reference in its FROM, by its tree alone. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import {
   columnNames,
   isColumn,

@@ -3,7 +3,7 @@
  * distance is computed where the row of the other table can be seen: each use of `distance` and `relevance` becomes an
  * expression over the chunk's vector and the column.
  */
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   columnNames,

@@ -3,8 +3,8 @@ import type {
   ConditionColumn,
   ConditionValue,
 } from '../../core/domain/column-condition.ts'
-import { literal } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal } from '../../core/domain/names.ts'
 import {
   constantText,
   constantTruth,

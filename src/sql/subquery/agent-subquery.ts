@@ -1,6 +1,6 @@
 /** An agent in a FROM: the rows of its answers to the questions in `question = …`. */
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import { quote } from '../../core/domain/identifier.ts'
+import { quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import {
   columnNames,

@@ -1,7 +1,7 @@
 /** The sub-query that replaces a knowledge base's name. */
-import { chunkTables } from '../../core/domain/chunk.ts'
-import { quote } from '../../core/domain/identifier.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
 import { BOUND } from '../search/plan-inputs.ts'
 import { branchColumn, branchesOf, CONDITIONS } from '../search/predicate-pushdown.ts'

@@ -1,8 +1,8 @@
 /** The chunks of a search with their distances: measured by the database, or found before the statement runs. */
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../core/domain/hybrid-search.ts'
-import { quote } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import { BOUND } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
 import { LOG_EXPECTED } from '../duckdb/log-mark.ts'

@@ -3,7 +3,7 @@
  * `list <file>`; `export <file> <table> <target> <skipped rows…>`, which prints each range of rows before it reads it.
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { literal } from '../../core/domain/identifier.ts'
+import { literal } from '../../core/domain/names.ts'
 
 /** Rows lost at once if a block is damaged. */
 const RANGE_ROWS = 2048

@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { chunkTableName, fileTable, projectSchema, projectTable } from '../../core/domain/chunk.ts'
-import { quote } from '../../core/domain/identifier.ts'
+import {
+  chunkTableName,
+  fileTable,
+  projectSchema,
+  projectTable,
+} from '../../core/domain/document.ts'
+import { quote } from '../../core/domain/names.ts'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
 import { lockConflict } from '../duckdb/locked-instance.ts'

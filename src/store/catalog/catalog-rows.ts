@@ -14,7 +14,7 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../core/domain/language.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
-import type { Project, ProjectTable, View } from '../../core/domain/project.ts'
+import type { Project, ProjectTable, View } from '../../core/domain/names.ts'
 import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'

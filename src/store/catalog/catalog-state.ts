@@ -4,10 +4,10 @@ import {
   findDataSource,
   findProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
+import type { Project } from '../../core/domain/names.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
-import type { Project } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { Secrets } from './secrets.ts'

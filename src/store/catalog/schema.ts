@@ -11,8 +11,13 @@ import {
   unique,
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
-import type { FinishReason, RunOutcome, RunPurpose } from '../../core/domain/agents/agent-run.ts'
-import type { Citation, EvidenceLevel } from '../../core/domain/agents/completion-event.ts'
+import type {
+  Citation,
+  EvidenceLevel,
+  FinishReason,
+  RunOutcome,
+  RunPurpose,
+} from '../../core/domain/agents/completion-event.ts'
 import type { JobError, JobKind, JobState } from '../../core/domain/flow/job.ts'
 import type { DataSourceEngine } from '../../core/domain/flow/source-parameters.ts'
 import type {
@@ -26,7 +31,7 @@ import type {
 } from '../../core/domain/flow/sync-source.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
-import type { RelationColumn } from '../../core/domain/project.ts'
+import type { RelationColumn } from '../../core/domain/names.ts'
 import type { FileFormat, FileSheet, Recognized } from '../../core/domain/uploaded-file.ts'
 
 export const eider = pgSchema('eider')

@@ -6,7 +6,7 @@ import type {
   DataSourceChanges,
   DataSourceDraft,
 } from '../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { DataSourceCatalog } from '../../core/domain/ports/store-ports.ts'
 import { notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'

@@ -3,6 +3,7 @@
  * is a new row with the old one's ids: indexes of texts and vectors see one go and one come.
  */
 
+import type { Row } from '../../core/domain/document.ts'
 import {
   areAlike,
   type ChunkChange,
@@ -13,9 +14,8 @@ import {
   mergedMetadata,
   type TermCounts,
   withoutNulled,
-} from '../../core/domain/chunk.ts'
-import type { Row } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { type Analyzer, countTerms, type Term } from '../../core/text/analyzer.ts'
 import {

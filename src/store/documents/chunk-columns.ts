@@ -1,14 +1,14 @@
 /** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
 import type { DuckDBConnection } from '@duckdb/node-api'
+import type { TextLayout } from '../../core/domain/document.ts'
 import {
   chunkTableName,
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../core/domain/chunk.ts'
-import type { TextLayout } from '../../core/domain/document.ts'
-import { quote } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { CutChunk } from '../../core/domain/ports/document-ports.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'

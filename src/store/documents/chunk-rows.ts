@@ -1,5 +1,6 @@
 /** Chunks as rows of the physical tables. */
 
+import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import {
   type Chunk,
   type ChunkVector,
@@ -7,10 +8,9 @@ import {
   type EmbeddedDocument,
   STANDARD_METADATA_KEYS,
   type TermCounts,
-} from '../../core/domain/chunk.ts'
-import type { CellValue, Document, Row } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'

@@ -7,11 +7,11 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { StoredChunkText } from '../../core/domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
+import type { StoredChunkText } from '../../core/domain/document.ts'
+import { chunkTables, type TableIds } from '../../core/domain/document.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
-import { hashSql, textHash } from '../../core/text/text-hash.ts'
+import { hashSql, textHash } from '../../core/text/words.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
 /** For all knowledge bases together: 64 MB, for four to eight million documents. */

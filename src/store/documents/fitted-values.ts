@@ -15,8 +15,8 @@ import {
   typeText,
 } from '../../core/domain/column-type.ts'
 import { type CellValue, shownValue, TypedValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { shortened } from '../../core/short-text.ts'

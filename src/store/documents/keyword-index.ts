@@ -10,8 +10,8 @@ import {
   projectSchema,
   type TableIds,
   type TermCounts,
-} from '../../core/domain/chunk.ts'
-import { literal } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
+import { literal } from '../../core/domain/names.ts'
 import { TERM_RULES_VERSION } from '../../core/text/words.ts'
 import {
   APPENDED_ROWS_MAX,

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'

@@ -11,9 +11,9 @@ import {
   projectSchema,
   type TableIds,
   withNextKeywords,
-} from '../../core/domain/chunk.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
 import type { Language } from '../../core/domain/language.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { countOf } from '../duckdb/columns.ts'

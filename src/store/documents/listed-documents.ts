@@ -1,9 +1,9 @@
 /** Documents and chunks as they are stored, page by page. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, ownMetadata } from '../../core/domain/chunk.ts'
 import type { Row } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { chunkTables, ownMetadata } from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type {
   ContentCounts,
   CutChunk,

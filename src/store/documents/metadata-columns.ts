@@ -1,4 +1,5 @@
 /** Under which type and in which physical column each metadata column can be compared. Pure. */
+
 import {
   type ColumnType,
   commonType,
@@ -8,8 +9,8 @@ import {
   typeText,
 } from '../../core/domain/column-type.ts'
 import { type CellValue, type Row, TypedValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 
 export const METADATA_COLUMNS_MAX = 1000

@@ -1,8 +1,8 @@
 /** Writes to a knowledge base whose rows are in another database, with a copy here. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { literal, nameKey, quote } from '../../core/domain/names.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
 /** A write's changes as text: both databases read and write these forms. */

@@ -1,12 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
+import type { Document } from '../../core/domain/document.ts'
 import {
   type ChunkChange,
   chunkTables,
   type DocumentChange,
   type EmbeddedDocument,
   type StoredChunkText,
-} from '../../core/domain/chunk.ts'
-import type { Document } from '../../core/domain/document.ts'
+} from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type {

@@ -3,12 +3,14 @@ import {
   chunkPart,
   chunkTables,
   ownMetadata,
+  type Row,
   STANDARD_METADATA_KEYS,
+  shownValue,
   type TableIds,
-} from '../../core/domain/chunk.ts'
-import { type Row, shownValue, TypedValue } from '../../core/domain/document.ts'
-import { nameKey, quote } from '../../core/domain/identifier.ts'
+  TypedValue,
+} from '../../core/domain/document.ts'
 import type { DeclaredColumn, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'

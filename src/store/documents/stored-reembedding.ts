@@ -13,7 +13,7 @@ import {
   projectSchema,
   type TableIds,
   withNextVectors,
-} from '../../core/domain/chunk.ts'
+} from '../../core/domain/document.ts'
 import type {
   KnowledgeBase,
   MissingVectors,

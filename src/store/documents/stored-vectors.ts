@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/chunk.ts'
+import { chunkTables, type TableIds, withNextVectors } from '../../core/domain/document.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,

@@ -5,7 +5,7 @@ import {
   chunkTables,
   projectSchema,
   type TableIds,
-} from '../../core/domain/chunk.ts'
+} from '../../core/domain/document.ts'
 import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import type { Language } from '../../core/domain/language.ts'
 import type { VectorBatch } from '../../core/domain/ports/retrieval-ports.ts'

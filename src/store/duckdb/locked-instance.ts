@@ -15,7 +15,7 @@ import {
   DuckDBInstance,
   type DuckDBPreparedStatement,
 } from '@duckdb/node-api'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { StartError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'

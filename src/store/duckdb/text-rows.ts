@@ -5,8 +5,7 @@ import {
   DuckDBTypeId,
   type DuckDBVector,
 } from '@duckdb/node-api'
-import { csvCell, csvRow } from '../../core/domain/csv.ts'
-import { numberFields } from '../../core/domain/shown-values.ts'
+import { csvCell, csvRow, numberFields } from '../../core/domain/shown-values.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { postgresMoment } from '../../core/time.ts'
 import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'

@@ -1,4 +1,4 @@
-import { chunkTables, type TableIds } from '../../core/domain/chunk.ts'
+import { chunkTables, type TableIds } from '../../core/domain/document.ts'
 import {
   fewVectors,
   HNSW_DEFAULTS,

@@ -1,5 +1,5 @@
 import { ARRAY, arrayValue, type DuckDBConnection, DuckDBInstance, FLOAT } from '@duckdb/node-api'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'

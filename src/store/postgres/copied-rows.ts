@@ -1,5 +1,5 @@
 /** Rows of chunks from PostgreSQL in the tables here, within the transaction of the caller. */
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'

@@ -1,5 +1,5 @@
 /** Reads and writes documents over copies that are up to date. */
-import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/chunk.ts'
+import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'

@@ -1,7 +1,7 @@
 /** Sends rows of chunks to PostgreSQL, and reads them. */
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { Language } from '../../core/domain/language.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import type { ChunkRow, Incoming } from '../documents/chunk-rows.ts'

@@ -1,8 +1,8 @@
 /** The nearest chunks and the best keyword hits of a knowledge base, by one statement in PostgreSQL. */
 import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
-import { quote } from '../../core/domain/identifier.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type {
   KeywordHits,

@@ -1,6 +1,7 @@
 /** The tables of a knowledge base in PostgreSQL: creates, checks, describes and drops them. */
-import { quote } from '../../core/domain/identifier.ts'
+
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { quote } from '../../core/domain/names.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 

@@ -1,8 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { and, asc, desc, eq, gt, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Asker } from '../../core/domain/access/principal.ts'
-import { traceNotFound } from '../../core/domain/agents/agent-run.ts'
-import { conversationTitle, TITLE_CHARS_MAX } from '../../core/domain/agents/completion-event.ts'
+import {
+  conversationTitle,
+  TITLE_CHARS_MAX,
+  traceNotFound,
+} from '../../core/domain/agents/completion-event.ts'
 import type {
   ConversationStore,
   ConversationSummary,

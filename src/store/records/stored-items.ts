@@ -1,6 +1,6 @@
 /** The remembered files, pages or rows of a source, in tables, within the caller's transaction. */
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'

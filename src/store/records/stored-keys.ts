@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { eq, inArray } from 'drizzle-orm'
 import type { Principal } from '../../core/domain/access/principal.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import {
   type AccessKey,
   type AccessKeys,

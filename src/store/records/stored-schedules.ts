@@ -8,7 +8,7 @@ import type {
   ScheduleState,
   StoredSchedule,
 } from '../../core/domain/flow/sync-source.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { ClaimedRun, ScheduleStore } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'

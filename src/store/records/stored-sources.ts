@@ -9,8 +9,8 @@ import {
   type SyncSourceChanges,
   type SyncSourceDraft,
 } from '../../core/domain/flow/sync-source.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'

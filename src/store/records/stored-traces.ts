@@ -1,6 +1,6 @@
 import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
-import { type FinishedRun, traceNotFound } from '../../core/domain/agents/agent-run.ts'
-import { nameKey } from '../../core/domain/identifier.ts'
+import { type FinishedRun, traceNotFound } from '../../core/domain/agents/completion-event.ts'
+import { nameKey } from '../../core/domain/names.ts'
 import type {
   Feedback,
   StoredTrace,

@@ -1,8 +1,8 @@
 /** Converts a run to rows of the traces' tables, and back. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
-import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/agent-run.ts'
-import { literal } from '../../core/domain/identifier.ts'
+import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/completion-event.ts'
+import { literal } from '../../core/domain/names.ts'
 import type {
   Feedback,
   StoredTrace,

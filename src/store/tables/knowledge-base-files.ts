@@ -2,9 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/chunk.ts'
-import { TypedValue } from '../../core/domain/document.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import { chunkTables, TypedValue } from '../../core/domain/document.ts'
 import {
   EXPORT_COLUMNS,
   EXPORT_METADATA_PREFIX,
@@ -13,6 +11,7 @@ import {
   type KnowledgeBase,
   type MetadataColumn,
 } from '../../core/domain/knowledge-base.ts'
+import { literal, nameKey, quote } from '../../core/domain/names.ts'
 import type {
   ChunkFile,
   ImportFiles,

@@ -1,7 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { projectSchema, projectTable } from '../../core/domain/chunk.ts'
-import { literal, nameKey, quote } from '../../core/domain/identifier.ts'
+import { projectSchema, projectTable } from '../../core/domain/document.ts'
+import type { ProjectTable, RelationColumn } from '../../core/domain/names.ts'
+import { literal, nameKey, quote } from '../../core/domain/names.ts'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {
   NewEmptyTable,
@@ -11,7 +12,6 @@ import type {
   TableStore,
   WrittenRows,
 } from '../../core/domain/ports/store-ports.ts'
-import type { ProjectTable, RelationColumn } from '../../core/domain/project.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'

@@ -1,15 +1,15 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { projectSchema, projectTable } from '../../core/domain/chunk.ts'
-import { quote } from '../../core/domain/identifier.ts'
-import type { RowWrite, WrittenRows } from '../../core/domain/ports/store-ports.ts'
+import { projectSchema, projectTable } from '../../core/domain/document.ts'
 import {
   type ProjectTable,
+  quote,
   ROW_HASH,
   ROW_ID,
   rowHash,
   rowIdentity,
-} from '../../core/domain/project.ts'
+} from '../../core/domain/names.ts'
+import type { RowWrite, WrittenRows } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'

@@ -1,8 +1,8 @@
 /** The sizes of a knowledge base's tables in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/chunk.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
+import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type { StoredSize } from '../../core/domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 

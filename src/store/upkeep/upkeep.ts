@@ -6,8 +6,8 @@ import {
   knowledgeBaseTablePrefix,
   projectSchema,
   projectTable,
-} from '../../core/domain/chunk.ts'
-import { literal, quote } from '../../core/domain/identifier.ts'
+} from '../../core/domain/document.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import type {
   StorageUpkeep,
   VacuumReport,

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/project-routes.ts'
-import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
 import type { Agent, KnowledgeBase, Schedule } from './records.ts'
 import { asError, path, request } from './request.ts'
 

@@ -1,7 +1,7 @@
 /** Offers what to do with files dropped on a view that does not use them. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
 import { projects, refreshCatalog, SAMPLE_NAME } from '../api/catalog.ts'
 import { sendFile } from '../api/files.ts'
 import { createKnowledgeBase, type KnowledgeBaseName } from '../api/knowledge-bases.ts'

@@ -2,7 +2,7 @@
  * Files on the server with the same bytes as one to send, and the name to send a file under. Two knowledge
  * bases may each have a `report.pdf`: the second is stored as `report (teas).pdf`, and its document is `report.pdf`.
  */
-import { DEFAULT_PROJECT } from '../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
 import { listDocuments } from '../api/documents.ts'
 import { addressOfContent, listFiles, withoutText } from '../api/files.ts'
 import type { UploadedFile } from '../api/records.ts'

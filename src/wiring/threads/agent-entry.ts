@@ -5,9 +5,9 @@
 
 import { heapSize } from 'bun:jsc'
 import { parentPort } from 'node:worker_threads'
-import type { ToThread } from '../../agents/actors/thread-messages.ts'
+import type { ToThread } from '../../agents/actors/worker-messages.ts'
 import { ThreadSessions } from '../../agents/actors/worker-session.ts'
-import { newFeatureMemory } from '../../core/domain/model-features.ts'
+import { newFeatureMemory } from '../../core/domain/model-ref.ts'
 
 const agentPort = parentPort
 if (agentPort === null) throw new Error('This file is the entry of a worker thread')

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
-import { chunkTables } from '../../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../../src/core/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../../src/core/domain/ports/engine-ports.ts'
 import type { NearestFound } from '../../../src/core/domain/ports/search-ports.ts'

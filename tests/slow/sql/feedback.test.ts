@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { ChunkVector } from '../../../src/core/domain/chunk.ts'
+import type { ChunkVector } from '../../../src/core/domain/document.ts'
 import type { NearestChunks } from '../../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chunkTables } from '../../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../../src/core/domain/document.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { current, rowsOf } from '../../support/store-fixture.ts'
 

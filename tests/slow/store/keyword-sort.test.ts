@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { chunkTables } from '../../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../../src/core/domain/document.ts'
 import { keywordScores } from '../../store/keyword-fixture.ts'
 import {
   current,

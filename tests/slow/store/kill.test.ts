@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { chunkTables } from '../../../src/core/domain/chunk.ts'
+import { chunkTables } from '../../../src/core/domain/document.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { current, rowsOf, temporaryFolder } from '../../support/store-fixture.ts'
 import { chunkCountOf } from './kill-rules.ts'

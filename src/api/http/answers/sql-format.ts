@@ -1,5 +1,5 @@
-import { csvRow } from '../../../core/domain/csv.ts'
 import type { QueryContext, ResultColumn, ResultValue } from '../../../core/domain/query-result.ts'
+import { csvRow } from '../../../core/domain/shown-values.ts'
 import { type AppError, ERRORS } from '../../../core/errors.ts'
 
 export type ResultRow = readonly ResultValue[]

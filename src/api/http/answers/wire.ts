@@ -9,7 +9,7 @@ import {
   type ReembeddingProgress,
   shownParams,
 } from '../../../core/domain/knowledge-base.ts'
-import type { Project, View } from '../../../core/domain/project.ts'
+import type { Project, View } from '../../../core/domain/names.ts'
 import type { Backup } from '../../../core/domain/server-state.ts'
 import { tablesOfFile, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { shownReembedding } from '../../../query/definitions/change-embedding-model.ts'

@@ -1,6 +1,6 @@
 /** Parses JSON text, large ones in pieces, so that other requests are answered in between. */
 import { AppError } from '../../../core/errors.ts'
-import { jsonMistake } from '../../../core/json-mistake.ts'
+import { jsonMistake } from '../../../core/json.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */

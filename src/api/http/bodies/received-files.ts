@@ -1,6 +1,11 @@
 /** Writes the files in a request's body to disk as they arrive. */
+
+import { type TSchema, t } from 'elysia'
+import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
 import type { IncomingFile, IncomingFolder } from '../../../core/domain/ports/store-ports.ts'
+import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
+import type { UploadField } from '../../../ingest/upload-options.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { isJsonType } from './body.ts'
 import { parseJson } from './json-text.ts'
@@ -12,7 +17,7 @@ export interface ReceivedFile extends IncomingFile {
   readonly contentType: string | null
 }
 
-export interface ReceivedFiles {
+interface ReceivedFiles {
   readonly files: readonly ReceivedFile[]
   /** Query parameters, overridden by fields of the form or of the JSON with an address. */
   readonly fields: ReadonlyMap<string, string>
@@ -128,4 +133,61 @@ function leftEarly(cause: unknown): AppError {
 function tooLarge(bytesMax: number): AppError {
   const limit = `The body has more than ${bytesMax} bytes, the limit of uploads`
   return new AppError('body_too_large', `${limit}; EIDER_FILE_BYTES_MAX sets it`)
+}
+
+/** The options that describe a file, for the document: `uploadOptions` reads them. */
+
+const READING = {
+  format: t.String({
+    description: `The format, instead of the detected one: ${FORMAT_NAMES.join(', ')}`,
+    examples: ['csv'],
+  }),
+  encoding: t.String({ description: 'Text encoding', examples: ['utf-8', 'windows-1252'] }),
+  delimiter: t.String({
+    description: 'CSV delimiter: one character, or tab, comma, semicolon, pipe, space',
+    examples: [';'],
+  }),
+  header: t.Boolean({ description: 'Whether the first row has the column names' }),
+  all_text: t.Boolean({ description: 'Read every column as text' }),
+  sheet: t.String({ description: 'Name or number of a sheet', examples: ['Sales'] }),
+  ocr: t.String({
+    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\` refuses a file that has some, with the cost`,
+    examples: ['ask'],
+  }),
+}
+
+const UPLOADING = {
+  ...READING,
+  replace: t.Boolean({
+    description: 'Replaces a file of the same name, if the new one can be read',
+  }),
+  original_file_name: t.String({ description: 'Your name for the file' }),
+  document_id: t.String({ description: "The document's id, if not the file's name" }),
+  source_type: t.String({
+    description: '`url`: the server downloads it from `source`',
+    examples: ['url'],
+  }),
+  source: t.String({ description: 'The address to download from' }),
+  name: t.String({ description: 'The name again, as existing clients send it' }),
+} satisfies Readonly<Record<UploadField, TSchema>>
+
+const BYTES = t.String({ format: 'binary' })
+const FILES = t.Array(BYTES, { description: 'The files, each with its name', minItems: 1 })
+
+/** As query parameters, read together with form fields. */
+export const UPLOAD_QUERY = {
+  read: () => null,
+  parameters: Object.fromEntries(
+    Object.entries(UPLOADING).map(([name, schema]) => [name, { schema }]),
+  ),
+}
+/** As fields of a form. */
+export const UPLOAD_FORM = t.Object(optionalField(UPLOADING))
+export const UPLOADS_FORM = t.Object({ file: FILES, ...optionalField(UPLOADING) })
+export const READING_FORM = t.Object({ file: FILES, ...optionalField(READING) })
+
+function optionalField(fields: Readonly<Record<string, TSchema>>): Record<string, TSchema> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => [name, t.Optional(schema)]),
+  )
 }

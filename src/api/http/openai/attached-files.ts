@@ -4,7 +4,7 @@ import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapsh
 import { mayName, type Principal } from '../../../core/domain/access/principal.ts'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import type { Preprocessing } from '../../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { FILES_DATABASE } from '../../../core/domain/names.ts'
 import type { UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
 import {

@@ -1,8 +1,8 @@
 /** Attributes and metadata as OpenAI's API has them: few keys, short values. */
 import { t } from 'elysia'
 import { type Row, type RowValue, shownValue } from '../../../core/domain/document.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 

@@ -1,11 +1,12 @@
 /** Answers as `/v1/chat/completions` gives them, whole and in chunks. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
-import type { FinishReason, TokenUsage } from '../../../core/domain/agents/agent-run.ts'
 import type {
   Action,
   Citation,
   CompletionEvent,
+  FinishReason,
   Step,
+  TokenUsage,
 } from '../../../core/domain/agents/completion-event.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
 import { openAiError } from '../request/error-response.ts'

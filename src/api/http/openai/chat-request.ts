@@ -2,7 +2,7 @@ import { maybe, open } from '../request/schema-words.ts'
 /** A body of `/v1/chat/completions`: what is honoured, ignored and refused. */
 
 import { t } from 'elysia'
-import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import { responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { ConversationTurn } from '../../../core/domain/agents/agent.ts'
 import type { ResponseFormat } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'

@@ -2,7 +2,7 @@
 import { t } from 'elysia'
 import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
 import type { AppError } from '../../../core/errors.ts'
-import { chunkStream } from '../answers/event-stream.ts'
+import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'

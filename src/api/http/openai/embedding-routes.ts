@@ -2,12 +2,12 @@
 import { type Static, t } from 'elysia'
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal } from '../../../core/domain/access/principal.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
   type ModelRef,
 } from '../../../core/domain/model-ref.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import type { EmbedderReach, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'

@@ -3,9 +3,8 @@
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayDo, mayName, type Principal } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT, nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 
 export interface NamedModel {

@@ -1,7 +1,7 @@
 /** OpenAI's `/v1/files`: uploaded files. */
 import { type Static, t } from 'elysia'
 import { mayName, type Principal, requireNamespace } from '../../../core/domain/access/principal.ts'
-import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { FILES_DATABASE } from '../../../core/domain/names.ts'
 import { fileKey, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
 import { attachedId } from '../../../ingest/pipeline/attach-job.ts'

@@ -1,7 +1,6 @@
 /** Answers in the form of `/v1/responses`: the object and its items. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
-import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
-import type { Action, Citation } from '../../../core/domain/agents/completion-event.ts'
+import type { Action, Citation, TokenUsage } from '../../../core/domain/agents/completion-event.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
 import { type CitedPlace, citedPlaces } from './chat-answer.ts'
 import type { ResponseAsked, ResponseBody } from './response-request.ts'

@@ -2,7 +2,7 @@ import { maybe, open } from '../request/schema-words.ts'
 /** A body of `/v1/responses`: the question, its data, and the conversation it continues. */
 
 import { t } from 'elysia'
-import { responseFormatOf } from '../../../agents/questions/response-format.ts'
+import { responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import { isObject } from '../../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
 import {

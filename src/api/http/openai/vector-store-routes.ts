@@ -8,7 +8,7 @@ import {
   requireScope,
 } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 import {
   alterKnowledgeBase,

@@ -1,7 +1,15 @@
 /** What an operation of the API is: declared once, it is routed, checked, documented and noted in the audit log. */
 import type { TSchema } from 'elysia'
-import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
+import {
+  type CatalogSnapshot,
+  requireAgent,
+  requireKnowledgeBase,
+  requireProject,
+} from '../../../core/domain/access/catalog-snapshot.ts'
 import type { Principal, Scope } from '../../../core/domain/access/principal.ts'
+import type { Agent } from '../../../core/domain/agents/agent.ts'
+import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { Project } from '../../../core/domain/names.ts'
 import { type BodySchema, readJson } from '../bodies/body.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
@@ -38,7 +46,7 @@ export const TAGS = {
 } as const
 
 /** The scope an operation needs if the login is on; `login`: any user or key, `nothing`: no login at all. */
-export type Need = Scope | 'login' | 'nothing'
+type Need = Scope | 'login' | 'nothing'
 
 /** An answer whose body has a schema: it is in the document, and tests hold every such answer against it. */
 export interface DescribedAnswer {
@@ -59,7 +67,7 @@ export type DeclaredAnswer =
   | DescribedAnswer
 
 /** The document's view of an operation. */
-export interface Declaration {
+interface Declaration {
   /** The name of the operation for generated clients: `listProjects`. It never changes. Hidden operations have none. */
   readonly id?: string
   readonly summary: string
@@ -107,7 +115,7 @@ interface Read<Query, Body, Found> {
   readonly found: Found
 }
 
-export interface Call<P extends string, Query, Body, Found>
+interface Call<P extends string, Query, Body, Found>
   extends Place<PathParams<P>>,
     Read<Query, Body, Found> {
   readonly scope: RequestScope
@@ -115,12 +123,12 @@ export interface Call<P extends string, Query, Body, Found>
 }
 
 /** Parameters of the query: most are read by the same declaration. */
-export interface DeclaredQuery<T> {
+interface DeclaredQuery<T> {
   readonly parameters: Readonly<Record<string, { readonly schema: TSchema }>>
   read(request: Request): T
 }
 
-export interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
+interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
   readonly query?: DeclaredQuery<Query>
   /** The object named in the path: looked up before the body is read, and again after it, because it may change in between. */
   readonly find?: (place: Place<PathParams<P>>) => Found
@@ -146,7 +154,7 @@ type Declare<Method extends string> = {
   ) => void
 }
 
-export type Resource = Declare<'get' | 'head' | 'post' | 'put' | 'patch' | 'delete'>
+type Resource = Declare<'get' | 'head' | 'post' | 'put' | 'patch' | 'delete'>
 
 export type Operations = (context: RouteContext) => readonly Operation[]
 
@@ -206,4 +214,29 @@ function operationOf<P extends string, Query, Body, Found>(
       return Response.json(result, { status })
     },
   }
+}
+
+/** What paths name, for `find` of operations. */
+
+export type At<Names extends string> = Pick<
+  Place<{ readonly [K in Names]: string }>,
+  'params' | 'snapshot'
+>
+
+/** @throws AppError `project_not_found` */
+export function projectAt({ params, snapshot }: At<'project_name'>): Project {
+  return requireProject(snapshot, params.project_name)
+}
+
+/** @throws AppError `project_not_found`, `knowledge_base_not_found` */
+export function knowledgeBaseAt({
+  params,
+  snapshot,
+}: At<'project_name' | 'knowledge_base_name'>): KnowledgeBase {
+  return requireKnowledgeBase(snapshot, params.project_name, params.knowledge_base_name)
+}
+
+/** @throws AppError `project_not_found`, `agent_not_found` */
+export function agentAt({ params, snapshot }: At<'project_name' | 'agent_name'>): Agent {
+  return requireAgent(snapshot, params.project_name, params.agent_name)
 }

@@ -1,11 +1,12 @@
 /** The pages under `/docs`, made on their first request. */
 
 import { readdir } from 'node:fs/promises'
+import { micromark } from 'micromark'
+import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table'
 import { ERRORS } from '../../../core/errors.ts'
 import template from '../../../ui/docs/docs.html' with { type: 'text' }
-import { type MarkdownPage, markdownPage } from './markdown-page.ts'
 
-export interface DocFile {
+interface DocFile {
   readonly content: string | Uint8Array<ArrayBuffer>
   readonly contentType: string
 }
@@ -166,7 +167,7 @@ const OTHER_PAGES: Readonly<Record<string, string>> = {
 }
 
 /** The index of the pages, which is the start page. */
-export const INDEX_FILE = 'docs/README.md'
+const INDEX_FILE = 'docs/README.md'
 
 const FILE_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
@@ -175,7 +176,7 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
 }
 
 /** By the address after `/docs/`: the file, in the program's folder. */
-export async function docFiles(): Promise<ReadonlyMap<string, string>> {
+async function docFiles(): Promise<ReadonlyMap<string, string>> {
   const found = await readdir(new URL('docs/', ROOT), { recursive: true }).catch(() => [])
   const files = new Map<string, string>()
   for (const name of found.map((path) => path.replaceAll('\\', '/')).sort()) {
@@ -188,16 +189,16 @@ export async function docFiles(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** The content type of a file that is not a page; undefined for pages and files not served. */
-export function typeOf(name: string): string | undefined {
+function typeOf(name: string): string | undefined {
   return FILE_TYPES[name.slice(name.lastIndexOf('.') + 1)]
 }
 
-export function readDoc(path: string): Promise<string> {
+function readDoc(path: string): Promise<string> {
   return Bun.file(new URL(path, ROOT)).text()
 }
 
 /** Target of links between files on this server. @param from the file with the link */
-export function linkOver(
+function linkOver(
   files: ReadonlyMap<string, string>,
   from: string,
 ): (target: string) => string | null {
@@ -211,4 +212,91 @@ export function linkOver(
     const slug = slugOf.get(resolved.endsWith('/') ? `${resolved}README.md` : resolved)
     return slug === undefined ? null : `/docs/${slug}${tail}`
   }
+}
+
+/** A heading, and the text below it up to the next one. */
+interface Section {
+  readonly id: string
+  readonly heading: string
+  readonly text: string
+}
+
+interface MarkdownPage {
+  readonly title: string
+  readonly html: string
+  readonly sections: readonly Section[]
+}
+
+/**
+ * One of our own pages as HTML: its comments and tags are taken as they are. Headings have the ids that GitHub gives them.
+ * @param linkOf target of a link; null: does not exist, its text stays
+ */
+function markdownPage(text: string, linkOf: (target: string) => string | null): MarkdownPage {
+  const html = micromark(text, {
+    allowDangerousHtml: true,
+    extensions: [gfmTable()],
+    htmlExtensions: [gfmTableHtml()],
+  })
+  const used = new Map<string, number>()
+  const withIds = html.replace(
+    /<h([1-6])>([\s\S]*?)<\/h\1>/g,
+    (_, level: string, inner: string) => {
+      const id = uniqueId(slugOf(plainText(inner)), used)
+      return `<h${level} id="${id}">${inner} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${level}>`
+    },
+  )
+  const linked = withIds
+    .replace(/<a href="([^"]*)">([\s\S]*?)<\/a>/g, (_, target: string, inner: string) => {
+      const link = linkOf(target)
+      return link === null ? inner : `<a href="${link}">${inner}</a>`
+    })
+    .replace(/(<img [^>]*?src=")([^"]*)"/g, (_, before: string, target: string) => {
+      return `${before}${linkOf(target) ?? ''}"`
+    })
+    // Wide ones scroll separately, also with the keyboard.
+    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+    .replaceAll('<pre>', '<pre tabindex="0">')
+  const sections = sectionsOf(withIds)
+  return { title: sections[0]?.heading ?? '', html: linked, sections }
+}
+
+function uniqueId(slug: string, used: Map<string, number>): string {
+  const count = used.get(slug) ?? 0
+  used.set(slug, count + 1)
+  return count === 0 ? slug : `${slug}-${count}`
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')
+}
+
+function sectionsOf(html: string): readonly Section[] {
+  return html
+    .split(/(?=<h[1-6] id=")/)
+    .map((part) => {
+      const [head = '', id = '', inner = ''] =
+        /^<h[1-6] id="([^"]*)">([\s\S]*?) <a class="anchor"/.exec(part) ?? []
+      const body = head === '' ? part : part.slice(part.indexOf('</h'))
+      return { id, heading: plainText(inner), text: plainText(body).replace(/\s+/g, ' ').trim() }
+    })
+    .filter(({ heading }) => heading !== '')
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+}
+
+function plainText(html: string): string {
+  return html
+    .replace(/<!--[\s\S]*?-->/g, '')
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(amp|lt|gt|quot);/g, (entity) => ENTITIES[entity] ?? entity)
 }

@@ -9,6 +9,7 @@ import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
 import type { Activity, Job } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { View } from '../../../core/domain/names.ts'
 import type { AuditLog, Users } from '../../../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../../../core/domain/ports/conversation-ports.ts'
 import type { StoredChunk } from '../../../core/domain/ports/document-ports.ts'
@@ -22,7 +23,6 @@ import type {
   VectorIndexStates,
 } from '../../../core/domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../../../core/domain/ports/store-ports.ts'
-import type { View } from '../../../core/domain/project.ts'
 import type { QueryResult } from '../../../core/domain/query-result.ts'
 import type {
   HealthChecks,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type TSchema, t } from 'elysia'
-import { completionStream } from '../../../agents/questions/completion-stream.ts'
+import { completionStream, responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
-import { responseFormatOf } from '../../../agents/questions/response-format.ts'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
 import { agentsOf, findAgent } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -12,8 +11,8 @@ import {
   type Principal,
   requireScope,
 } from '../../../core/domain/access/principal.ts'
-import type { Agent } from '../../../core/domain/agents/agent.ts'
-import { runNotFound } from '../../../core/domain/agents/agent-run.ts'
+import type { Agent, ConversationTurn } from '../../../core/domain/agents/agent.ts'
+import { runNotFound } from '../../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import {
@@ -23,7 +22,6 @@ import {
   modelToTry,
 } from '../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../query/definitions/fields.ts'
-import { eventStream } from '../answers/event-stream.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   AGENT,
@@ -33,13 +31,12 @@ import {
   RUNNING_QUESTION,
   SAVED_AGENT,
 } from '../answers/records/agent-schemas.ts'
+import { eventStream } from '../answers/streamed-response.ts'
 import { agentRecord, answerRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { COMPLETION, conversationOf } from '../bodies/conversation.ts'
-import { AGENT_DATA, AGENT_OPTIONS, MODEL } from '../bodies/definition-shapes.ts'
-import { resource } from '../openapi/operation.ts'
+import { AGENT_DATA, AGENT_OPTIONS, MODEL, RESPONSE_FORMAT } from '../bodies/definition-shapes.ts'
+import { type At, agentAt, projectAt, resource } from '../openapi/operation.ts'
 import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
-import { type At, agentAt, projectAt } from './place-finders.ts'
 
 const AGENTS_PATH = '/api/projects/:project_name/agents'
 const AGENT_PATH = `${AGENTS_PATH}/:agent_name` as const
@@ -288,4 +285,78 @@ function requireVersion(agent: Agent, ifMatch: string | null): void {
   if (named.includes('*') || named.includes(version)) return
   const message = `The agent ${agent.name} was changed since you read it: GET it, and send your changes with its new ETag as If-Match`
   throw new AppError('agent_changed', message)
+}
+
+const MESSAGE = t.Object({
+  question: maybe(t.String()),
+  answer: maybe(t.String()),
+  role: t.Optional(t.String()),
+  content: maybe(t.String()),
+})
+
+type SentMessage = (typeof MESSAGE)['static']
+
+const COMPLETION = bodySchema(
+  t.Object(
+    {
+      messages: t.Array(MESSAGE, {
+        description:
+          'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
+      }),
+      response_format: optionally(RESPONSE_FORMAT),
+      conversation_id: maybe(t.String(), {
+        description:
+          '"new" stores the conversation and returns its id; an id continues that conversation',
+      }),
+      background: maybe(t.Boolean(), {
+        description:
+          'true: the question finishes even if its client leaves; needs a conversation_id',
+      }),
+      stream_options: maybe(t.Object({ deltas: t.Optional(t.Boolean()) })),
+    },
+    {
+      $id: 'CompletionRequest',
+      examples: [{ messages: [{ question: 'Which tea has no caffeine?', answer: '' }] }],
+    },
+  ),
+)
+
+interface Conversation {
+  readonly question: string
+  /** Oldest first. */
+  readonly history: readonly ConversationTurn[]
+}
+
+/**
+ * The question, and the history. Both forms of a message may be mixed.
+ * @throws AppError `invalid_request` without a question
+ */
+function conversationOf(messages: readonly SentMessage[]): Conversation {
+  const turns = messages.flatMap(turnsOf)
+  const last = turns.findLastIndex((turn) => turn.role === 'user')
+  const question = turns[last]?.content ?? ''
+  if (question.trim() !== '') return { question, history: turns.slice(0, last) }
+  const expected = '{"question": "…", "answer": ""} or {"role": "user", "content": "…"}'
+  throw new AppError('invalid_request', `"messages" holds no question; expected ${expected}`)
+}
+
+function turnsOf(message: SentMessage, index: number): readonly ConversationTurn[] {
+  const { question, answer, role, content } = message
+  if (role !== undefined) {
+    // Instructions belong to the agent; a conversation cannot replace them.
+    if (role !== 'user' && role !== 'assistant') throw unknownRole(role, index)
+    return isText(content) ? [{ role, content }] : []
+  }
+  const turns: ConversationTurn[] = isText(question) ? [{ role: 'user', content: question }] : []
+  return isText(answer) ? [...turns, { role: 'assistant', content: answer }] : turns
+}
+
+function isText(value: string | null | undefined): value is string {
+  return value !== null && value !== undefined && value !== ''
+}
+
+function unknownRole(role: string, index: number): AppError {
+  const expected = 'expected "user" or "assistant"'
+  const found = `"messages[${index}].role" is "${role.slice(0, 40)}"`
+  return new AppError('invalid_request', `${found}; ${expected}`)
 }

@@ -1,12 +1,14 @@
 /** Stored conversations with agents. Their questions are asked by `/completions` with a `conversation_id`. */
 import { completionStream } from '../../../agents/questions/completion-stream.ts'
-import type { TurnInProgress, WatchedEvent } from '../../../agents/questions/live-turn.ts'
-import type { LiveTurns } from '../../../agents/questions/live-turns.ts'
+import type {
+  LiveTurns,
+  TurnInProgress,
+  WatchedEvent,
+} from '../../../agents/questions/live-turns.ts'
 import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { CompletionEvent } from '../../../core/domain/agents/completion-event.ts'
 import type { KeptTurn } from '../../../core/domain/ports/conversation-ports.ts'
-import { eventStream } from '../answers/event-stream.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   COMPLETION_EVENT,
@@ -16,9 +18,9 @@ import {
   CONVERSATION_TURN,
   TURN_IN_PROGRESS,
 } from '../answers/records/agent-schemas.ts'
+import { eventStream } from '../answers/streamed-response.ts'
 import { nextCursor, pageBefore, paging, queryParameters } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
-import { type At, agentAt } from './place-finders.ts'
+import { type At, agentAt, resource } from '../openapi/operation.ts'
 
 const CONVERSATIONS_PATH = '/api/projects/:project_name/agents/:agent_name/conversations'
 const CONVERSATION_PATH = `${CONVERSATIONS_PATH}/:conversation_id` as const

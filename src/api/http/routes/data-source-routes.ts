@@ -10,7 +10,7 @@ import {
   requireDataSource,
 } from '../../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, DataSourceDraft } from '../../../core/domain/flow/source-parameters.ts'
-import { nameKey, quote } from '../../../core/domain/identifier.ts'
+import { nameKey, quote } from '../../../core/domain/names.ts'
 import type { ResultValue } from '../../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'

@@ -12,8 +12,12 @@ import {
 } from '../../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../../core/domain/access/principal.ts'
 import type { DataSource, SourceTable } from '../../../core/domain/flow/source-parameters.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../core/domain/project.ts'
+import {
+  DEFAULT_PROJECT,
+  FILES_DATABASE,
+  nameKey,
+  type Project,
+} from '../../../core/domain/names.ts'
 import { tablesOfFile } from '../../../core/domain/uploaded-file.ts'
 import { notFound } from '../../../core/errors.ts'
 import { checkDatabase } from '../../../query/definitions/define-database.ts'

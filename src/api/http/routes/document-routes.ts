@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { mayDo, requireScope } from '../../../core/domain/access/principal.ts'
 import { type Row, shownValue } from '../../../core/domain/document.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import type { StoredChunk, StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { DocumentTexts } from '../../../query/documents/document-changes.ts'
@@ -26,9 +26,8 @@ import {
   wholeNumber,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
+import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import { anObject, maybe, orNull, strict } from '../request/schema-words.ts'
-import { knowledgeBaseAt } from './place-finders.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const DOCUMENTS_PATH = `${KB}/documents` as const

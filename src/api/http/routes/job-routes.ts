@@ -4,9 +4,8 @@ import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/flow/job.ts'
 import { withoutSecrets } from '../../../core/domain/flow/source-parameters.ts'
 import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/sync-source.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
-import { eventStream } from '../answers/event-stream.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   DELETED_JOBS,
@@ -15,6 +14,7 @@ import {
   SCHEDULE,
   SCHEDULE_RUN,
 } from '../answers/records/catalog-schemas.ts'
+import { eventStream } from '../answers/streamed-response.ts'
 import { jobRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import {
@@ -26,10 +26,9 @@ import {
   text,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { type Place, resource } from '../openapi/operation.ts'
+import { type Place, projectAt, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { maybe, strict } from '../request/schema-words.ts'
-import { projectAt } from './place-finders.ts'
 
 const JOBS_PATH = '/api/jobs'
 const JOB_PATH = `${JOBS_PATH}/:job_id` as const

@@ -11,7 +11,7 @@ import {
 import type { Row } from '../../../core/domain/document.ts'
 import { type Job, lastInsertInto } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../../../core/domain/project.ts'
+import { FILES_DATABASE } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 import type {
   CrawlRequest,
@@ -32,11 +32,10 @@ import { NOTHING } from '../answers/records/server-schemas.ts'
 import { jobRecord, knowledgeBaseRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { MODEL, PREPROCESSING, STORAGE } from '../bodies/definition-shapes.ts'
-import { resource } from '../openapi/operation.ts'
+import { knowledgeBaseAt, projectAt, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
 import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
-import { knowledgeBaseAt, projectAt } from './place-finders.ts'
 
 const KNOWLEDGE_BASES_PATH = '/api/projects/:project_name/knowledge_bases'
 const KNOWLEDGE_BASE_PATH = `${KNOWLEDGE_BASES_PATH}/:knowledge_base_name` as const

@@ -7,7 +7,7 @@ import {
   viewsOf,
 } from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 import { mapConcurrent } from '../../../core/runtime/serial-queue.ts'
 import { createProject, dropProject } from '../../../query/definitions/define-database.ts'
@@ -16,11 +16,10 @@ import { PROJECT, SCHEDULE, VIEW } from '../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
 import { agentRecord, projectRecord, viewRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { resource } from '../openapi/operation.ts'
+import { type At, projectAt, resource } from '../openapi/operation.ts'
 import { named, strict } from '../request/schema-words.ts'
 import { scheduleRecord } from './job-routes.ts'
 import { shownKnowledgeBase } from './knowledge-base-routes.ts'
-import { type At, projectAt } from './place-finders.ts'
 
 const PROJECT_PATH = '/api/projects/:project_name'
 const VIEWS_PATH = `${PROJECT_PATH}/views` as const

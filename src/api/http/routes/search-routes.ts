@@ -6,7 +6,7 @@ import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/sea
 import { SEARCH_ANSWER } from '../answers/records/knowledge-base-schemas.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { CONDITIONS } from '../bodies/definition-shapes.ts'
-import { resource } from '../openapi/operation.ts'
+import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import {
   anObject,
   documentedAs,
@@ -14,7 +14,6 @@ import {
   oneOf as oneOfThese,
   orNull,
 } from '../request/schema-words.ts'
-import { knowledgeBaseAt } from './place-finders.ts'
 
 export const searchOperations = resource('Knowledge bases', (api, context) => {
   api.post('/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search', {

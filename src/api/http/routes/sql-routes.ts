@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 import { parsedJson } from '../../../core/json.ts'
 import { SQL_ANSWER, SQL_FUNCTION } from '../answers/records/server-schemas.ts'

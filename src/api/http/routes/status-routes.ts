@@ -2,7 +2,7 @@
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayDo, type Principal, SCOPES } from '../../../core/domain/access/principal.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import type {
   HealthChecks,
   KnowledgeBaseUsage,

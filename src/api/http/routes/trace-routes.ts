@@ -8,8 +8,12 @@ import {
   type Principal,
   requireScope,
 } from '../../../core/domain/access/principal.ts'
-import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../core/domain/agents/agent-run.ts'
-import { nameKey } from '../../../core/domain/identifier.ts'
+import {
+  RUN_OUTCOMES,
+  RUN_PURPOSES,
+  traceNotFound,
+} from '../../../core/domain/agents/completion-event.ts'
+import { nameKey } from '../../../core/domain/names.ts'
 import type {
   StoredTrace,
   TraceFilter,

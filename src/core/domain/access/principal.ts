@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { nameKey } from '../identifier.ts'
+import { nameKey } from '../names.ts'
 
 /** Who makes a request, and what it may do. */
 

@@ -1,6 +1,5 @@
 import type { Agent } from '../agents/agent.ts'
-import { nameKey } from '../identifier.ts'
-import { FILES_DATABASE, fullName, type View } from '../project.ts'
+import { FILES_DATABASE, fullName, nameKey, type View } from '../names.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
 import { type Rights, sees } from './principal.ts'
 

@@ -1,7 +1,6 @@
-import { nameKey } from '../identifier.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ModelRef } from '../model-ref.ts'
-import { FILES_DATABASE } from '../project.ts'
+import { FILES_DATABASE, nameKey } from '../names.ts'
 import { namesWithoutEnding } from '../uploaded-file.ts'
 
 /** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, globs allowed. */

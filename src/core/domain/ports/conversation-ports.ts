@@ -1,14 +1,16 @@
 import type { Asker } from '../access/principal.ts'
 import type { Agent } from '../agents/agent.ts'
 import type {
+  AnswerFindings,
+  Citation,
+  EvidenceLevel,
   FinishedRun,
   ModelTurn,
   RunEnd,
   RunOutcome,
   RunStart,
   ToolStep,
-} from '../agents/agent-run.ts'
-import type { AnswerFindings, Citation, EvidenceLevel } from '../agents/completion-event.ts'
+} from '../agents/completion-event.ts'
 
 /** Where conversations with agents are kept. */
 

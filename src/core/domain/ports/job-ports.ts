@@ -22,7 +22,7 @@ import type {
   SyncSourceDraft,
 } from '../flow/sync-source.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
-import type { Project } from '../project.ts'
+import type { Project } from '../names.ts'
 import type { ReadTable } from './reading-ports.ts'
 
 /** The use cases' requirements on jobs. `jobs/` runs them, the store keeps them. */

@@ -3,10 +3,14 @@
  * method with a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent } from '../agents/agent.ts'
-import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
-import type { Citation, EvidenceLevel } from '../agents/completion-event.ts'
-import type { RefusedFeatures } from '../model-features.ts'
-import type { ModelRef } from '../model-ref.ts'
+import type {
+  Citation,
+  EvidenceLevel,
+  FinishReason,
+  RunPurpose,
+  TokenUsage,
+} from '../agents/completion-event.ts'
+import type { ModelRef, RefusedFeatures } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
 export interface TokenCounter {

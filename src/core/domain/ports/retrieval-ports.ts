@@ -3,7 +3,7 @@
  * listens to commits, `app.ts` joins them, and tests pass in fakes.
  */
 import type { CatalogSnapshot } from '../access/catalog-snapshot.ts'
-import type { TableIds } from '../chunk.ts'
+import type { TableIds } from '../document.ts'
 import type { IndexPossibility, IndexReport } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { BoundSql, RunLimits, SqlEngine } from './engine-ports.ts'

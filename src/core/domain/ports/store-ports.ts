@@ -5,8 +5,14 @@
 
 import type { CatalogSnapshot } from '../access/catalog-snapshot.ts'
 import type { Agent, AgentChanges, AgentDraft } from '../agents/agent.ts'
-import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
-import type { Document, Row } from '../document.ts'
+import type {
+  ChunkChange,
+  Document,
+  DocumentChange,
+  EmbeddedDocument,
+  Row,
+  StoredChunkText,
+} from '../document.ts'
 import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/source-parameters.ts'
 import type {
   KnowledgeBase,
@@ -17,7 +23,7 @@ import type {
   ReembeddingProgress,
   SwitchOutcome,
 } from '../knowledge-base.ts'
-import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
+import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../names.ts'
 import type { RowStream } from '../query-result.ts'
 import type { Backup } from '../server-state.ts'
 import type { FileTable, UploadedFile } from '../uploaded-file.ts'

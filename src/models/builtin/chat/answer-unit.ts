@@ -1,7 +1,7 @@
 /** The interface between the built-in agent's halves: one cuts passages into units, the other ranks them. */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
 import type { Answerability } from '../../../core/domain/ports/model-ports.ts'
-import type { Span } from '../../../core/text/sentence-spans.ts'
+import type { Span } from '../../../core/text/words.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {

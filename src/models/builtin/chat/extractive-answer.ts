@@ -1,5 +1,5 @@
 import type { EvidenceLevel } from '../../../core/domain/agents/completion-event.ts'
-import { parseCsv } from '../../../core/domain/csv.ts'
+import { parseCsv } from '../../../core/domain/shown-values.ts'
 import { shortened } from '../../../core/short-text.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'

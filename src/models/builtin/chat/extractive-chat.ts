@@ -1,5 +1,5 @@
-import type { TokenUsage } from '../../../core/domain/agents/agent-run.ts'
-import { literal } from '../../../core/domain/identifier.ts'
+import type { TokenUsage } from '../../../core/domain/agents/completion-event.ts'
+import { literal } from '../../../core/domain/names.ts'
 import type {
   ChatDelta,
   ChatModel,

@@ -2,9 +2,10 @@
  * An agent with many knowledge bases: a few statements ask each for its best chunk, and the question is then searched in those
  * whose best ones are the most relevant. Each statement is a call that a client can read.
  */
-import { parseCsv } from '../../../core/domain/csv.ts'
-import { literal } from '../../../core/domain/identifier.ts'
+
+import { literal } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
+import { parseCsv } from '../../../core/domain/shown-values.ts'
 import type { ObservedCall } from './asked-question.ts'
 import { csvIn, failureIn, QUERY_TOOL, quotedName, relevanceIn } from './observed-passages.ts'
 

@@ -1,7 +1,7 @@
 import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
-import { parseCsv } from '../../../core/domain/csv.ts'
-import { literal, quote } from '../../../core/domain/identifier.ts'
+import { literal, quote } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
+import { parseCsv } from '../../../core/domain/shown-values.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
 

@@ -1,5 +1,5 @@
 import { pageAt } from '../../../core/domain/agents/completion-event.ts'
-import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
+import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/words.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'

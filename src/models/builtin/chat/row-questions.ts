@@ -3,7 +3,7 @@
  * statement can, and for a simple question it is known.
  */
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
-import { literal, quote } from '../../../core/domain/identifier.ts'
+import { literal, quote } from '../../../core/domain/names.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
 /** A knowledge base by its description. */

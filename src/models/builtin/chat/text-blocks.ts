@@ -1,4 +1,4 @@
-import { type Span, trimmedSpan } from '../../../core/text/sentence-spans.ts'
+import { type Span, trimmedSpan } from '../../../core/text/words.ts'
 
 /**
  * Lines of plain text, Markdown or a manual page that belong together. A `term` is a name with its description below it,

@@ -1,4 +1,4 @@
-import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/sentence-spans.ts'
+import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/words.ts'
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
 import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 

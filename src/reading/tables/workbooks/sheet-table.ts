@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { distinctNames, quote } from '../../../core/domain/identifier.ts'
+import { distinctNames, quote } from '../../../core/domain/names.ts'
 import type { ReadTable } from '../../../core/domain/ports/reading-ports.ts'
 import { unreadable } from '../../document-format.ts'
 import { counted, shown } from '../column-types.ts'

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { addSource, createKnowledgeBase, runSource } from '../../api/knowledge-bases.ts'
 import type { NamedDatabase } from '../../api/records.ts'

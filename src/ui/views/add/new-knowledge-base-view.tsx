@@ -1,7 +1,7 @@
 /** A new knowledge base: it needs only a name, everything else has a default that fits most documents. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
 import { SelectField, TextField } from '../../components/form/field.tsx'

@@ -1,7 +1,7 @@
 /** An agent's definition: changed, tried, deleted. */
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import type { AgentName } from '../../api/agents.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'

@@ -1,7 +1,7 @@
 /** A project: knowledge bases, agents, views and jobs. All but the first project can be deleted. */
 
 import type { ComponentChildren } from 'preact'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'

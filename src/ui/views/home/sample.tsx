@@ -3,7 +3,7 @@
  * step can be repeated, so loading can be restarted from any point.
  */
 import { signal } from '@preact/signals'
-import { DEFAULT_PROJECT } from '../../../core/domain/project.ts'
+import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { refreshCatalog, SAMPLE_NAME } from '../../api/catalog.ts'
 import { sendFile } from '../../api/files.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'

@@ -1,10 +1,11 @@
 /** Agents, their answers, traces and conversations as answers show them. */
 import { t } from 'elysia'
-import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../../core/domain/agents/agent-run.ts'
 import {
   EVIDENCE_LEVELS,
   FAILURE_NAMES,
   type FailureType,
+  RUN_OUTCOMES,
+  RUN_PURPOSES,
 } from '../../../../core/domain/agents/completion-event.ts'
 import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
