@@ -16,35 +16,10 @@ import type {
 import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { NOTHING_COMES } from '../documents/chunk-writes.ts'
 import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
-import { removeChunkRows } from '../documents/write-chunk-rows.ts'
-import {
-  type Copy,
-  copiedRows,
-  type Gone,
-  isOverfull,
-  isRecent,
-  keysOfTouched,
-  keysWithout,
-  NO_ROWS,
-  newCopy,
-  noteRevision,
-  POLL_MS,
-  shapeOf,
-} from './copied-rows.ts'
-import {
-  allKeys,
-  incomingOf,
-  type KeyedRows,
-  remoteCounts,
-  removedSince,
-  rowsSince,
-  sendChange,
-  type TouchedRows,
-  touchedRows,
-} from './remote-rows.ts'
+import { type Copy, isRecent, newCopy, POLL_MS } from './copied-rows.ts'
+import { remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
 import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
 import {
   attach,
@@ -57,8 +32,8 @@ import {
   remoteState,
   replaceDefinition,
   requireExtension,
-  requireSmall,
 } from './remote-tables.ts'
+import { type Current, RowCopier } from './row-copier.ts'
 
 /** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
@@ -66,17 +41,9 @@ const ATTEMPTS_MAX = 20
 /** Takes over a definition that another Eider has stored. */
 type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
 
-/** A transaction, and what its database says in it. */
-interface Current {
-  readonly run: RunRemote
-  readonly place: StoragePlace
-  readonly state: RemoteState
-}
-
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
-  /** Where the copies are. */
-  readonly #chunks: StoredChunks
+  readonly #rows: RowCopier
   readonly #copies = new Map<number, Copy>()
   readonly #closing = new AbortController()
   #databases: RemoteDatabases | null = null
@@ -85,7 +52,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   private constructor(parts: StoreParts, chunks: StoredChunks) {
     this.#parts = parts
-    this.#chunks = chunks
+    this.#rows = new RowCopier(chunks)
     chunks.setRemote(this)
   }
 
@@ -176,7 +143,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   ): Promise<T> {
     const copy = this.#copyOf(kb)
     return inUse(copy, async () => {
-      if (await this.#copyFound(kb, copy, keys)) return work()
+      if (await this.#rows.found(kb, copy, keys)) return work()
       return this.withRows(kb, { ids: [], keys }, work)
     })
   }
@@ -282,8 +249,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const place = this.#placeOf(kb)
     const state = await this.#transaction(place, 'read', async (run) => {
       const state = await remoteState(run, place)
-      if (!isHere(kb)) await this.#refreshTouched(kb, copy, { run, place, state })
-      else await this.#refreshAllRows(kb, copy, { run, place, state })
+      if (!isHere(kb)) await this.#rows.touched(kb, copy, { run, place, state })
+      else await this.#rows.all(kb, copy, { run, place, state })
       return state
     })
     await this.#takeOver(kb, copy, state)
@@ -298,101 +265,6 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     }
     if (copy.definition !== state.definition) await this.#adopt(kb, state.definition)
     copy.definition = state.definition
-  }
-
-  async #refreshAllRows(
-    kb: KnowledgeBase,
-    copy: Copy,
-    { run, place, state }: Current,
-  ): Promise<void> {
-    copy.state = state
-    if (state.revision === copy.revision) return
-    requireSmall(kb, state)
-    // A server restored from a backup is behind its copies: all rows come again.
-    const isBehind = state.revision < copy.revision
-    if (isBehind) await this.#emptied(kb)
-    const from = isBehind ? 0 : copy.revision
-    const removed = await removedSince(run, place, { from, to: state.revision })
-    const gone = removed ?? { allBut: new Set(await allKeys(run, place)) }
-    await this.#copyRows(kb, state, {
-      gone,
-      batches: rowsSince(run, place, { ...state, revision: from }),
-    })
-    copy.revision = state.revision
-  }
-
-  /** What a search has brought along. @returns false where that is not all of it any more */
-  async #copyFound(kb: KnowledgeBase, copied: Copy, keys: readonly bigint[]) {
-    const { state, found } = copied
-    const batch = found.of(keys)
-    if (batch === null || state === null) return false
-    copied.rowCount += keys.length
-    await this.#chunks.copyHere(kb, incomingOf(state), (tables) => {
-      return copiedRows(tables, batch, [], state.nextChunkKey)
-    })
-    return true
-  }
-
-  /** The rows that running work needs. */
-  async #refreshTouched(
-    kb: KnowledgeBase,
-    copy: Copy,
-    { run, place, state }: Current,
-  ): Promise<void> {
-    const touched = {
-      ids: [...copy.touched].flatMap(({ ids }) => ids),
-      keys: [...copy.touched].flatMap(({ keys }) => keys),
-    }
-    const isNothing = touched.ids.length + touched.keys.length === 0
-    if (copy.state === null || isOverfull(copy)) {
-      await this.#emptied(kb)
-      copy.rowCount = 0
-    }
-    if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
-      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
-      copy.rowCount += batch.keys.length
-      await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
-        const came = new Set(batch.keys)
-        const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
-        return copiedRows(tables, batch, gone, state.nextChunkKey)
-      })
-    }
-    copy.state = state
-    copy.revision = state.revision
-    copy.refreshedMs = performance.now()
-  }
-
-  async #emptied(kb: KnowledgeBase): Promise<void> {
-    await this.#chunks.copyHere(kb, NOTHING_COMES, async (tables) => {
-      const removedKeys = await keysWithout(tables, new Set())
-      await removeChunkRows(tables.connection, tables, removedKeys)
-      const copied = { rowCount: 0, postingCount: 0 }
-      return { result: null, newRows: [], removedKeys, copied }
-    })
-  }
-
-  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
-  async #copyRows(
-    kb: KnowledgeBase,
-    state: RemoteState,
-    { gone, batches }: { gone: Gone; batches: AsyncGenerator<KeyedRows, void, void> },
-  ): Promise<void> {
-    const apply = (batch: KeyedRows, isLast: boolean, removed: Gone) => {
-      return this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
-        if (isLast) await noteRevision(tables, kb, state.revision)
-        return copiedRows(tables, batch, removed, state.nextChunkKey)
-      })
-    }
-    let removed = gone
-    let waiting = NO_ROWS
-    for await (const batch of batches) {
-      if (waiting.keys.length > 0) {
-        await apply(waiting, false, removed)
-        removed = []
-      }
-      waiting = batch
-    }
-    await apply(waiting, true, removed)
   }
 
   async #transaction<T>(
