@@ -33,7 +33,7 @@ import {
   replaceDefinition,
   requireExtension,
 } from './remote-tables.ts'
-import { type Current, RowCopier } from './row-copier.ts'
+import { RowCopier } from './row-copier.ts'
 
 /** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
