@@ -90,6 +90,8 @@ async function fileApp({ environment, directory }: TestAppOptions): Promise<Test
   const given = Object.entries(environment ?? {}).flatMap(([name, value]) => {
     return value === undefined ? [] : [[name, value] as const]
   })
+  const postgresPort = environment?.EIDER_PG_PORT === undefined ? null : freePort()
+  if (postgresPort !== null) given.push(['EIDER_PG_PORT', String(postgresPort)])
   const server = await startServer({ dataDirectory, environment: Object.fromEntries(given) })
   const handle: App['handle'] = (request) => {
     const { pathname, search } = new URL(request.url)
@@ -106,7 +108,7 @@ async function fileApp({ environment, directory }: TestAppOptions): Promise<Test
   }
   const listener = {
     url: new URL(server.baseUrl),
-    postgresPort: null,
+    postgresPort,
     stop: async () => {},
     handOver: inside,
   }
@@ -118,6 +120,13 @@ async function fileApp({ environment, directory }: TestAppOptions): Promise<Test
     ...callsOf({ handle, document }),
     close,
   }
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+  const { port } = listener
+  listener.stop()
+  return port
 }
 
 function callsOf(app: Pick<App, 'handle' | 'document'>): Pick<TestApp, 'send' | 'rows'> {

@@ -386,8 +386,8 @@ export function vectorsText(
 
 /** For a knowledge base whose rows a connected PostgreSQL holds. */
 export interface RemoteStorage {
-  /** The tables there were made from here, and go with the knowledge base. */
-  readonly isOwner: boolean
+  /** Its name among those that use the tables there. */
+  readonly attachment: string
   /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
   readonly isCopied: boolean
 }

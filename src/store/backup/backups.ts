@@ -240,7 +240,10 @@ export class StoredBackups implements BackupStore {
     const all = await manifestsIn(directory)
     const own = all.filter(({ manifest }) => manifest.folderId === folderId)
     for (const { name } of own.slice(0, Math.max(0, own.length - keep))) {
-      await rm(join(directory, name), { recursive: true, force: true })
+      // Renamed first: if the process dies here, the next backup removes the rest.
+      const removed = join(directory, `${PARTIAL}${folderId}-${name}`)
+      await rename(join(directory, name), removed)
+      await rm(removed, { recursive: true, force: true })
     }
   }
 }
