@@ -23,6 +23,9 @@ import type { VectorMemory } from './vectors/vector-memory.ts'
 /** Rows of removed vectors allowed beyond the number of vectors. */
 const EMPTY_ROWS_MAX = 20_000
 
+/** Batches that wait for a thread while a cache is loaded: three megabytes each with 384 dimensions. */
+const BATCHES_AT_ONCE = 3
+
 /** Distances computed before the event loop gets its turn. */
 const DISTANCES_PER_TURN = 1_024
 
@@ -216,14 +219,29 @@ export class VectorCache {
   async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
     const { signal } = this.#stopping
     const index = this.#newIndex(dimensions, count)
+    // Few are in memory before a thread has started.
+    const isLarge = count * dimensions > this.#parts.memory.sharing.inlineBytesMax
+    const stored: Promise<void>[] = []
     try {
       for await (const batch of batches) {
         signal.throwIfAborted()
-        index.apply({ ...batch, revision })
+        if (!isLarge) {
+          index.apply({ ...batch, revision })
+          continue
+        }
+        const storing = index.applyInThread({ ...batch, revision })
+        // Failures are reported below.
+        storing.catch(() => {})
+        stored.push(storing)
+        await stored[stored.length - BATCHES_AT_ONCE]
       }
+      await Promise.all(stored)
+      signal.throwIfAborted()
       index.apply({ revision })
       return index
     } catch (error) {
+      // No thread may write to memory that was released.
+      await Promise.allSettled(stored)
       index.close()
       throw error
     }

@@ -123,8 +123,6 @@ export class FakeStore implements RetrievalStore {
           const keys = BigInt64Array.from(some, ([key]) => key)
           const vectors = joined(some.map(([, { vector }]) => vector))
           yield { keys, vectors }
-          keys.fill(-1n)
-          vectors.fill(Number.NaN)
         }
         await whileReading()
       }

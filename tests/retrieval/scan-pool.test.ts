@@ -73,6 +73,43 @@ describe('threads that scan', () => {
     index.close()
   })
 
+  test('store vectors as the caller does', async () => {
+    const { pool, index } = newIndex()
+    const filled = new ListedIndex({ memory, pool, dimensions: DIMENSIONS })
+    const halves = [0n, 1n].map((half) => {
+      return wholeTable(new Map([...table].filter(([key]) => key % 2n === half)), 1)
+    })
+    await Promise.all(halves.map((half) => filled.applyInThread(half)))
+    expect(filled.count).toBe(table.size)
+    for (const vector of queryVectors) {
+      const search = { queryVector: vector, k: 20 }
+      expect(await filled.search(search, signal)).toEqual(await index.search(search, signal))
+    }
+    filled.close()
+    index.close()
+  })
+
+  test('store none of some vectors where one is not of unit length', async () => {
+    const { index } = newIndex()
+    const wrong = new Map([
+      [9_000n, randomUnit(DIMENSIONS, random)],
+      [9_001n, new Float32Array(DIMENSIONS)],
+    ])
+    const storing = index.applyInThread(wholeTable(wrong, 2))
+    await expect(storing).rejects.toMatchObject({ code: 'internal' })
+    const found = await index.search({ queryVector, k: table.size + 2 }, signal)
+    expect(found).toHaveLength(table.size)
+    index.close()
+  })
+
+  test('fail to store when they end', async () => {
+    const { index } = newIndex({ workerUrl: worker('doomed') })
+    const more = new Map([[9_000n, randomUnit(DIMENSIONS, random)]])
+    const storing = index.applyInThread(wholeTable(more, 2))
+    await expect(storing).rejects.toMatchObject({ code: 'internal' })
+    index.close()
+  })
+
   test('are replaced when they end, and their scans tried again', async () => {
     const { index } = newIndex({ workerUrl: worker('frail') })
     const searches = queryVectors.map((vector) =>

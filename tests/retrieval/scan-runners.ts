@@ -19,6 +19,7 @@ export const NO_THREADS: ScanRunner = {
   idleCount: 0,
   run: () => Promise.reject(new Error('a small index needs no thread')),
   assign: () => Promise.reject(new Error('lists are never trained')),
+  store: () => Promise.reject(new Error('a small index is filled by its caller')),
 }
 
 /** The calling thread does all, a task at a time; `onTask` hears of each that compares rows. */
@@ -37,5 +38,6 @@ export function callingThread(memory: VectorMemory, onTask: () => void = () => {
       const steps = assignSteps(memory.kernel, task)
       for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
     },
+    store: () => Promise.reject(new Error('the index is filled without threads')),
   }
 }

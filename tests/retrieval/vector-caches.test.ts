@@ -15,8 +15,9 @@ let store: FakeStore
 let caches: VectorCaches
 let random: () => number
 
-function open({ bytesMax = 64 * 1024 ** 2, wholeVectorsMax = 100_000 } = {}) {
-  store = new FakeStore(DIMENSIONS)
+function open(given: { bytesMax?: number; wholeVectorsMax?: number; dimensions?: number } = {}) {
+  const { bytesMax = 64 * 1024 ** 2, wholeVectorsMax = 100_000, dimensions = DIMENSIONS } = given
+  store = new FakeStore(dimensions)
   random = seededRandom(7)
   const retrieval = openRetrieval(store, { bytesMax, wholeVectorsMax, rowBytesMax: 0 })
   caches = retrieval.vectorCaches
@@ -25,9 +26,9 @@ function open({ bytesMax = 64 * 1024 ** 2, wholeVectorsMax = 100_000 } = {}) {
 
 afterEach(() => caches.close())
 
-function some(count: number): readonly FakeChunk[] {
+function some(count: number, dimensions = DIMENSIONS): readonly FakeChunk[] {
   return Array.from({ length: count }, () => ({
-    vector: randomUnit(DIMENSIONS, random),
+    vector: randomUnit(dimensions, random),
     text: 'x',
   }))
 }
@@ -40,7 +41,7 @@ function nearest(queryVector: Float32Array, count = 10, prefilter: PrefilterSql 
 /** What comparing all chunks finds, in the database's arithmetic. */
 function compared(queryVector: Float32Array, keys: Iterable<bigint> = store.chunks.keys()) {
   return Array.from(keys, (key) => {
-    const vector = store.chunks.get(key)?.vector ?? new Float32Array(DIMENSIONS)
+    const vector = store.chunks.get(key)?.vector ?? new Float32Array(queryVector.length)
     return { key, distance: databaseDistance(vector, queryVector) }
   }).sort((a, b) => a.distance - b.distance || Number(a.key - b.key))
 }
@@ -95,6 +96,35 @@ test('a search is current until a write may be seen, also where that write is un
   const again = await nearest(query)
   expect(again?.isCurrent()).toBe(true)
   expect(first(again)).toEqual(compared(query).slice(0, 10))
+})
+
+test('many vectors are loaded by threads, with the writes meanwhile', async () => {
+  open({ dimensions: 4096 })
+  // More codes than one search reads without threads.
+  store.write({ put: some(2_100, 4096) })
+  await caches.settled()
+  caches.forget(store.knowledgeBase.id)
+  store.whileReading = async () => store.write({ put: some(30, 4096), remove: [3n, 4n] })
+  caches.start()
+  await caches.settled()
+  const query = randomUnit(4096, random)
+  expect(first(await nearest(query))).toEqual(compared(query).slice(0, 10))
+})
+
+test('caches that close while threads load them leave no memory in use', async () => {
+  open({ dimensions: 4096 })
+  store.write({ put: some(2_100, 4096) })
+  await caches.settled()
+  caches.forget(store.knowledgeBase.id)
+  store.whileReading = async () => caches.forget(store.knowledgeBase.id)
+  caches.start()
+  await caches.settled()
+  expect(caches.copyOf(store.knowledgeBase)).toEqual({ kind: 'none', count: 0, bytes: 0 })
+  store.whileReading = async () => {}
+  caches.start()
+  await caches.settled()
+  const query = randomUnit(4096, random)
+  expect(first(await nearest(query))).toEqual(compared(query).slice(0, 10))
 })
 
 test('writes while the vectors are loaded are in the cache', async () => {

@@ -1,5 +1,7 @@
 /** Sends local files to the server: several requests at a time, small files together, each file read as it is sent. */
 import { randomUUID } from 'node:crypto'
+import type { INSERT_FILES_RESULT } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
@@ -97,23 +99,7 @@ async function fileHash(path: string, signal: AbortSignal): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The server's answer, whose form its routes define. */
-export interface InsertFilesAnswer {
-  readonly files: readonly {
-    readonly name: string
-    readonly documents: number
-    readonly chunks: number
-    readonly file_hash: string
-    readonly warnings: readonly string[]
-    /** Rows without content. */
-    readonly skipped_rows: number
-  }[]
-  readonly failed: readonly {
-    readonly name: string
-    readonly code: string
-    readonly detail: string
-  }[]
-}
+export type InsertFilesAnswer = Wire<typeof INSERT_FILES_RESULT>
 
 async function sendFile(
   file: LocalFile,

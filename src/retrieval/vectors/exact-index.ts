@@ -9,7 +9,6 @@ import {
   ChosenRowsByKeys,
   KeyRows,
   numbersOfKeys,
-  type PlacedExtent,
   RowTable,
   Snapshots,
   scanParts,
@@ -21,8 +20,11 @@ import {
   type ScanResult,
   type ScanRunner,
   type ScanTask,
+  type StoreResult,
+  type StoreTask,
   scan,
   scanBytesOf,
+  storeSteps,
 } from './scan.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -71,6 +73,12 @@ export interface RowObserver {
   rowsChanged(rows: { readonly stored: Iterable<number>; readonly removed: Iterable<number> }): void
   /** The memory of the rows is released next. */
   closed(reason: unknown): void
+}
+
+interface Stored {
+  readonly rows: Int32Array
+  readonly task: StoreTask
+  readonly result: StoreResult
 }
 
 /**
@@ -130,19 +138,51 @@ export class ExactIndex implements ExactVectors {
    * unit length
    */
   apply(change: VectorChange): void {
+    const { rows, task } = this.#taken(change)
+    const steps = storeSteps(this.#kernel, task)
+    let step = steps.next()
+    while (!step.done) step = steps.next()
+    this.#finish(change, { rows, task, result: step.value })
+  }
+
+  /**
+   * The same in another thread, for vectors with new keys, before the first search. The caller waits for all of them
+   * before it closes the index.
+   */
+  async applyInThread(change: VectorChange): Promise<void> {
+    const { rows, task } = this.#taken(change)
+    const result = await this.#options.pool.store(task)
+    this.#finish(change, { rows, task, result })
+  }
+
+  #taken({ keys: given, vectors = new Float32Array() }: VectorChange) {
     this.#closing.signal.throwIfAborted()
-    const keys = numbersOfKeys(change.keys ?? new BigInt64Array())
-    const removedKeys = numbersOfKeys(change.removedKeys ?? new BigInt64Array())
-    const vectors = change.vectors ?? new Float32Array()
+    const keys = numbersOfKeys(given ?? new BigInt64Array())
     if (vectors.length !== keys.length * this.#options.dimensions) {
       const sizes = `${keys.length} keys and ${vectors.length} numbers`
       throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
     }
-    const next = this.#snapshots.current + 1
     const rows = this.#rows.take(keys.length, this.#snapshots.oldest)
-    this.#store(rows, keys, vectors)
+    const addedAt = this.#snapshots.current + 1
+    const places = { shape: this.#shape, ...this.#rows.listParts(rows) }
+    const task: StoreTask = { kind: 'store', ...places, keys, vectors, addedAt }
+    return { rows, task }
+  }
+
+  /** No search sees these rows before the snapshot advances. */
+  #finish(change: VectorChange, { rows, task: { keys }, result }: Stored): void {
+    if (result.refusedKey !== null) {
+      this.#giveBack(rows)
+      throw new AppError(
+        'internal',
+        `The vector of chunk ${result.refusedKey} is not of unit length`,
+      )
+    }
+    const next = this.#snapshots.current + 1
     const removed: number[] = []
-    for (const key of removedKeys) removed.push(...this.#remove(key, next))
+    for (const key of numbersOfKeys(change.removedKeys ?? new BigInt64Array())) {
+      removed.push(...this.#remove(key, next))
+    }
     for (const [index, key] of keys.entries()) {
       removed.push(...this.#remove(key, next))
       this.#keyRows.set(key, rows[index] ?? 0)
@@ -208,25 +248,6 @@ export class ExactIndex implements ExactVectors {
     this.#closing.abort(reason)
     this.#observer?.closed(reason)
     this.#rows.release()
-  }
-
-  /** No search sees these rows before the snapshot advances. */
-  #store(rows: Int32Array, keys: Float64Array, vectors: Float32Array): void {
-    const { dimensions } = this.#options
-    const { input } = this.#kernel
-    input.fill(0, dimensions, this.#shape.stride)
-    const addedAt = this.#snapshots.current + 1
-    let placed: PlacedExtent | undefined
-    for (let index = 0; index < rows.length; index++) {
-      const row = rows[index] ?? 0
-      const next = this.#rows.extentOf(row)
-      if (next !== placed) openExtent(this.#kernel, this.#shape, next.extent)
-      placed = next
-      input.set(vectors.subarray(index * dimensions, (index + 1) * dimensions))
-      if (this.#kernel.storeRow(row - next.first, keys[index] ?? 0, addedAt) === 1) continue
-      this.#giveBack(rows)
-      throw new AppError('internal', `The vector of chunk ${keys[index]} is not of unit length`)
-    }
   }
 
   /** The rows of a failed change: in a block reused from another index, their content is arbitrary. */

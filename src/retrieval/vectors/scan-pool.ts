@@ -8,6 +8,8 @@ import {
   type ScanResult,
   type ScanRunner,
   type ScanTask,
+  type StoreResult,
+  type StoreTask,
   TOGETHER_MAX,
   TOGETHER_MIN,
 } from './scan.ts'
@@ -85,15 +87,22 @@ export class ScanPool implements ScanRunner {
    */
   async run(task: ScanTask, signal: AbortSignal): Promise<ScanResult> {
     const result = await this.#done(task, signal)
-    if (result.kind === 'assigned') throw new Error('a scan was answered like something else')
-    return result
+    if (result.kind === 'found' || result.kind === 'candidates') return result
+    throw new Error('a scan was answered like something else')
   }
 
   /** The same for rows compared with centroids. */
   async assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult> {
     const result = await this.#done(task, signal)
-    if (result.kind !== 'assigned') throw new Error('rows were answered like a scan')
-    return result
+    if (result.kind === 'assigned') return result
+    throw new Error('rows were answered like a scan')
+  }
+
+  /** The same for vectors; not cancellable, since a thread may write only while the rows are the task's. */
+  async store(task: StoreTask): Promise<StoreResult> {
+    const result = await this.#done(task, new AbortController().signal)
+    if (result.kind === 'stored') return result
+    throw new Error('stored vectors were answered like a scan')
   }
 
   async #done(task: ThreadTask, signal: AbortSignal): Promise<ThreadResult> {
@@ -173,7 +182,7 @@ export class ScanPool implements ScanRunner {
       seat.worker ??= this.#startWorker(seat)
       seat.worker.setBusy(true)
       const scans = batch.map(({ id, task }) => ({ id, task }))
-      post(seat.worker, { kind: 'scan', batch: scans })
+      post(seat.worker, { kind: 'scan', batch: scans }, batch.flatMap(takenBuffers))
     } catch (cause) {
       seat.batch = []
       for (const job of batch) job.settled.reject(threadFailed(cause))
@@ -258,8 +267,13 @@ function firstPart({ task }: Job): number | undefined {
   return task.kind === 'scan' ? task.parts[0] : undefined
 }
 
-function post(worker: WorkerHost, message: ToScanThread): void {
-  worker.post(message)
+function takenBuffers({ task }: Job): readonly ArrayBuffer[] {
+  const buffer = task.kind === 'store' ? task.vectors.buffer : null
+  return buffer instanceof ArrayBuffer ? [buffer] : []
+}
+
+function post(worker: WorkerHost, message: ToScanThread, taken: readonly ArrayBuffer[] = []): void {
+  worker.post(message, taken)
 }
 
 function closed(): AppError {

@@ -7,8 +7,11 @@ import {
   assignSteps,
   type ScanResult,
   type ScanTask,
+  type StoreResult,
+  type StoreTask,
   scanSteps,
   scanStepsTogether,
+  storeSteps,
   TOGETHER_MAX,
   TOGETHER_MIN,
 } from './scan.ts'
@@ -26,9 +29,9 @@ export type ToScanThread =
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }
 
 /** The tasks of a thread; all but scans run alone. */
-export type ThreadTask = ScanTask | AssignTask
+export type ThreadTask = ScanTask | AssignTask | StoreTask
 
-export type ThreadResult = ScanResult | AssignResult
+export type ThreadResult = ScanResult | AssignResult | StoreResult
 
 export interface BatchedScan {
   readonly id: number
@@ -118,5 +121,6 @@ interface Run {
 }
 
 function* stepsOf(kernel: Kernel, task: ThreadTask): Generator<undefined, readonly ThreadResult[]> {
+  if (task.kind === 'store') return [yield* storeSteps(kernel, task)]
   return [yield* task.kind === 'scan' ? scanSteps(kernel, task) : assignSteps(kernel, task)]
 }

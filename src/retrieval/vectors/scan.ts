@@ -31,6 +31,8 @@ export interface ScanRunner {
   readonly idleCount: number
   run(task: ScanTask, signal: AbortSignal): Promise<ScanResult>
   assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult>
+  /** The task's vectors move to the thread. */
+  store(task: StoreTask): Promise<StoreResult>
 }
 
 /** One scan, slice by slice: each step is short, and it can be left between two of them. */
@@ -217,6 +219,47 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
     }
   }
   return { kind: 'assigned', lists }
+}
+
+/** Vectors for rows that no search sees yet. */
+export interface StoreTask {
+  readonly kind: 'store'
+  readonly shape: RowShape
+  /** Like those of an `AssignTask`. */
+  readonly parts: Float64Array
+  readonly rows: Int32Array
+  /** In the order of `rows`, like the vectors. */
+  readonly keys: Float64Array
+  readonly vectors: Float32Array
+  /** The state that shows them. */
+  readonly addedAt: number
+}
+
+export interface StoreResult {
+  readonly kind: 'stored'
+  /** The first whose vector is not of unit length; those after it were not stored. */
+  readonly refusedKey: number | null
+}
+
+/** One task; it can be left between two extents. */
+export function* storeSteps(kernel: Kernel, task: StoreTask): Generator<undefined, StoreResult> {
+  const { parts, rows, keys, vectors, shape, addedAt } = task
+  const dimensions = vectors.length / keys.length
+  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
+  kernel.input.fill(0, 0, shape.stride)
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
+    const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
+    kernel.openExtent(address, capacity)
+    for (let at = from; at < to; at += 1) {
+      kernel.input.set(vectors.subarray(at * dimensions, (at + 1) * dimensions))
+      const key = keys[at] ?? 0
+      if (kernel.storeRow(rows[at] ?? 0, key, addedAt) !== 1) {
+        return { kind: 'stored', refusedKey: key }
+      }
+    }
+    yield
+  }
+  return { kind: 'stored', refusedKey: null }
 }
 
 /** The number of a task's rows for this many products of two codes; at most the kernel's limit. */

@@ -51,7 +51,7 @@ export interface VectorRows {
   readonly dimensions: number
   /** Of all batches together. */
   readonly count: number
-  /** Can be read once; each batch is valid until the next is requested, like a `ColumnBatch`. */
+  /** Can be read once; a batch belongs to the reader. */
   readonly batches: AsyncIterable<VectorBatch>
 }
 
