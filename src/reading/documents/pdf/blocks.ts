@@ -181,6 +181,9 @@ function isCode(
   const line = lines[index]
   if (around.isTypewritten || line === undefined || !isMonospace(line)) return false
   const [before, after] = [lines[index - 1], lines[index + 1]]
+  // The rest of a prototype with a tag in the margin.
+  const isPrototype = MARGIN_TAG.test(before?.text.replace(/(?<=\]).*/s, '') ?? '')
+  if (isPrototype && before?.text.endsWith(')') === false) return false
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
