@@ -29,6 +29,7 @@ import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
+import { adoptDefinition } from './query/definitions/define-knowledge-base.ts'
 import { depsFor } from './query/run/statement-scopes.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import type { Planner, PlannerOptions } from './query/select/planner.ts'
@@ -177,7 +178,7 @@ export function createApp(options: AppOptions): App {
   const files = sourceFilesOf(settings)
   const opened = dataSourcesOf({ guard, staging: store.staging, files })
   const sources = options.sources ?? opened
-  store.copies.connect(opened)
+  store.copies.connect(opened, (kb, text) => adoptDefinition(kb, text, store))
   const syncSources = sourceKeeperOf({
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,

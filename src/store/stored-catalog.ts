@@ -37,7 +37,7 @@ import {
   type StoreParts,
   withoutId,
 } from './catalog/catalog-state.ts'
-import { agents, knowledgeBases, projects, storages, tables, views } from './catalog/schema.ts'
+import { agents, attachments, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
 import type { KeywordLanguages } from './documents/keyword-languages.ts'
@@ -156,8 +156,8 @@ export class StoredCatalog implements Catalog {
         const created = { ...row, storedMetadata }
         await queries.insert(knowledgeBases).values(created)
         if (remote !== undefined) {
-          const storage = { knowledgeBaseId: row.id, ...remote, revision: 0 }
-          await queries.insert(storages).values(storage)
+          const attachment = { knowledgeBaseId: row.id, ...remote, revision: 0 }
+          await queries.insert(attachments).values(attachment)
         }
         return knowledgeBaseOf(created, { ...draft, projectName: project.name }, secrets)
       },

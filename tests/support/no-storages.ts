@@ -9,5 +9,6 @@ export const NO_STORAGES: KnowledgeBaseStorages = {
   drop: async () => {},
   remove: notExpected,
   fresh: async (kb) => kb,
+  redefine: async () => {},
   index: async () => {},
 }

@@ -19,14 +19,16 @@ import type { CatalogDeps } from './define-database.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
 import {
   columnFields,
+  fieldsOfExport,
   languageParam,
+  readExportDefinition,
   rerankingModelOf,
   SEARCH_FIELDS,
   searchParams,
   vectorSize,
 } from './knowledge-base-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
-import { attachedFields, createStored, storageOf } from './storage-fields.ts'
+import { attachedFields, changedDefinition, createStored, storageOf } from './storage-fields.ts'
 
 const DEFINING_FIELDS = [
   'embedding_model',
@@ -211,10 +213,11 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
  * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
  */
 export async function alterKnowledgeBase(
-  kb: KnowledgeBase,
+  known: KnowledgeBase,
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
+  const kb = await deps.storages.fresh(known)
   const fields = withNestedParams(sent, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
   const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
@@ -251,9 +254,37 @@ export async function alterKnowledgeBase(
     },
   }
   const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
+  await deps.storages.redefine(altered, changedDefinition(altered, {}))
   if (embedding !== undefined) deps.reembeddings.wake(altered)
   return altered
 }
+
+/** Takes over what another Eider has defined for the rows they share. Its models and their keys stay its own. */
+export async function adoptDefinition(
+  kb: KnowledgeBase,
+  text: string,
+  { catalog }: Pick<CatalogDeps, 'catalog'>,
+): Promise<void> {
+  const shared = fieldsOfExport(readExportDefinition(text), kb.name)
+  const fields = withNestedParams(shared, INVALID_KNOWLEDGE_BASE, SHOWN_PARAMS)
+  const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
+  const isOwn = ([name]: readonly [string, unknown]) => !SHARED_PARAMS.has(name)
+  const changes: KnowledgeBaseChanges = {
+    ...columnFields(read),
+    preprocessing: preprocessingOf(read.object('preprocessing'), kb.preprocessing),
+    params: {
+      ...Object.fromEntries(Object.entries(kb.params).filter(isOwn)),
+      ...keptParams(fields),
+      ...searchParams(read),
+    },
+  }
+  const fieldsAfter = (to: KnowledgeBaseChanges) =>
+    readExportDefinition(changedDefinition(kb, to)).fields
+  if (Bun.deepEquals(fieldsAfter({}), fieldsAfter(changes))) return
+  await catalog.alterKnowledgeBase(kb, changes)
+}
+
+const SHARED_PARAMS: ReadonlySet<string> = new Set([...SEARCH_FIELDS, ...KEPT_PARAMS])
 
 function staysAsItIs({ name, vectorDatabase }: KnowledgeBase, what: string): AppError {
   const how = 'create another knowledge base and INSERT … SELECT from this one'

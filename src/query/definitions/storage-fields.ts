@@ -1,6 +1,10 @@
 /** Where a knowledge base is stored: in the embedded store under a name, or in a connected PostgreSQL. */
 import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
-import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  KnowledgeBaseDraft,
+} from '../../core/domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
 import { checkedName, FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
@@ -126,9 +130,9 @@ export async function createStored(
   { catalog, storages }: Pick<CatalogDeps, 'catalog' | 'storages'>,
 ): Promise<KnowledgeBase> {
   if (place === null) return catalog.createKnowledgeBase(draft)
-  if (!isAttached) await storages.create(place, definitionOf(draft), draft.dimensions)
+  if (!isAttached) await storages.create(place, draftDefinition(draft), draft.dimensions)
   const undo = isAttached ? async () => {} : () => storages.remove(place)
-  const remote = { isOwner: !isAttached, isCopied }
+  const remote = { attachment: crypto.randomUUID(), isCopied }
   let created: KnowledgeBase | null = null
   try {
     created = await catalog.createKnowledgeBase({ ...draft, remote })
@@ -140,7 +144,17 @@ export async function createStored(
   }
 }
 
-function definitionOf(draft: KnowledgeBaseDraft): string {
+/** The definition after changes, for those that share its rows. */
+export function changedDefinition(kb: KnowledgeBase, changes: KnowledgeBaseChanges): string {
+  const { declaredColumns = [], embeddingModel: _, reembedding: __, ...changed } = changes
+  const declared = declaredColumns.map((column) => ({ ...column, column: '', isDeclared: true }))
+  const names = new Set(declared.map(({ name }) => nameKey(name)))
+  const others = kb.storedMetadata.filter(({ name }) => !names.has(nameKey(name)))
+  const storedMetadata = [...declared, ...others]
+  return exportDefinition({ ...kb, ...changed, storedMetadata }, 0)
+}
+
+function draftDefinition(draft: KnowledgeBaseDraft): string {
   const declared = draft.declaredColumns ?? []
   const storedMetadata = declared.map((column) => ({ ...column, column: '', isDeclared: true }))
   // A language that was given is in the params.

@@ -22,13 +22,13 @@ import { queriesOver } from './catalog-queries.ts'
 import { CatalogState } from './catalog-state.ts'
 import {
   agents,
+  attachments,
   dataSources,
   files,
   keyCheck,
   knowledgeBases,
   projects,
   type SealedAgentData,
-  storages,
   tables,
   views,
 } from './schema.ts'
@@ -71,10 +71,10 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
       if (projectName === undefined) throw new Error(`project ${row.projectId} is missing`)
       return { projectName, secrets }
     }
-    const places = await queries.select().from(storages)
+    const places = await queries.select().from(attachments)
     const remotes = new Map(
-      places.map(({ knowledgeBaseId, isOwner, isCopied }) => {
-        return [knowledgeBaseId, { isOwner, isCopied }]
+      places.map(({ knowledgeBaseId, attachment, isCopied }) => {
+        return [knowledgeBaseId, { attachment, isCopied }]
       }),
     )
     const knowledgeBaseOfRow = (row: KnowledgeBaseRow) => {

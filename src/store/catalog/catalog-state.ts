@@ -178,8 +178,8 @@ export function checkKnowledgeBase(
     throw new AppError('knowledge_base_exists', message)
   }
   checkRelationName(snapshot, draft)
-  // Any number of knowledge bases may attach the same tables, with a copy or without.
-  if (isDefaultStorage(draft) || draft.remote?.isOwner === false) return
+  // Any number of knowledge bases may attach the same tables of another database, with a copy or without.
+  if (isDefaultStorage(draft) || draft.remote !== undefined) return
   if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
     const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
     throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)

@@ -20,6 +20,7 @@ import findingsSql from '../../../drizzle/0015_findings.sql' with { type: 'text'
 import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type: 'text' }
 import storagesSql from '../../../drizzle/0017_storages.sql' with { type: 'text' }
 import evidenceSql from '../../../drizzle/0018_evidence.sql' with { type: 'text' }
+import attachmentsSql from '../../../drizzle/0019_attachments.sql' with { type: 'text' }
 import { StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -49,6 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 16, name: '0016_skipped_rows', sql: skippedRowsSql },
   { number: 17, name: '0017_storages', sql: storagesSql },
   { number: 18, name: '0018_evidence', sql: evidenceSql },
+  { number: 19, name: '0019_attachments', sql: attachmentsSql },
 ]
 
 /**

@@ -102,10 +102,10 @@ export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
 }
 
 /** For knowledge bases whose rows are in another database. */
-export const storages = eider.table('storages', {
+export const attachments = eider.table('attachments', {
   knowledgeBaseId: integer('knowledge_base_id').primaryKey(),
-  /** The tables there were made from here, and go with the knowledge base. */
-  isOwner: boolean('is_owner').notNull(),
+  /** Its name in the other database. */
+  attachment: text('attachment').notNull(),
   /** Whether all rows are here, too; false: only those that were needed. */
   isCopied: boolean('is_copied').notNull(),
   /** Revision of the rows when last copied. */

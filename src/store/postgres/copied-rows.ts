@@ -32,9 +32,11 @@ export interface Copy {
   userCount: number
   /** Without a full copy: how many rows were fetched, counting each time. */
   rowCount: number
-  /** The definition when last read, without a full copy; null: not since the start. */
+  /** What its database said last; null: nothing since the start. */
   state: RemoteState | null
-  /** The time of that, on the clock of `performance.now()`. */
+  /** The definition when last taken over; null: not since the start. */
+  definition: string | null
+  /** The time of the last refresh, on the clock of `performance.now()`. */
   refreshedMs: number
   /** Writes from this Eider, one after the other. */
   readonly writes: SerialQueue
@@ -51,6 +53,7 @@ export function newCopy(revision: number): Copy {
     userCount: 0,
     rowCount: 0,
     state: null,
+    definition: null,
     refreshedMs: Number.NEGATIVE_INFINITY,
     writes: new SerialQueue(),
     refreshing: null,
@@ -163,7 +166,7 @@ export async function noteRevision(
   { id }: KnowledgeBase,
   revision: number,
 ): Promise<void> {
-  await connection.run('UPDATE eider.storages SET revision = $2 WHERE knowledge_base_id = $1', [
+  await connection.run('UPDATE eider.attachments SET revision = $2 WHERE knowledge_base_id = $1', [
     id,
     revision,
   ])

@@ -19,6 +19,8 @@ import { BASES, remoteTables } from './remote-tables.ts'
 export interface RemotePlace {
   readonly place: StoragePlace
   readonly run: RunRemote
+  /** Whether pgvector has an index of the vectors. */
+  readonly isIndexed: boolean
   /** Takes the rows of found chunks. */
   found(rows: Awaited<ReturnType<RunRemote>>): void
   /** Has the rows of these chunks here while the work runs. */
@@ -52,9 +54,9 @@ export function remoteSearches(
       const condition = (await search.condition?.()) ?? null
       return searchRemote({ ...remote, search, condition, measure })
     },
-    access({ vectorIndex, vectorDatabase }) {
-      const how = vectorIndex?.type === 'hnsw' ? 'by its HNSW index' : 'which measures all vectors'
-      return { kind: 'memory', detail: `those in PostgreSQL (${vectorDatabase}), ${how}` }
+    access(kb) {
+      const how = remoteOf(kb).isIndexed ? 'by its HNSW index' : 'which measures all vectors'
+      return { kind: 'memory', detail: `those in PostgreSQL (${kb.vectorDatabase}), ${how}` }
     },
   }
 }
@@ -293,14 +295,13 @@ export async function indexRemote(
   place: StoragePlace,
   definition: VectorIndexDefinition | null,
 ): Promise<void> {
-  const { chunks } = remoteTables(place)
-  const name = `eider.${quote(`${place.table}:hnsw`)}`
+  const { chunks, index } = remoteTables(place)
   if (definition?.type === 'ivf') {
     const message =
       'In PostgreSQL an index is of the type hnsw; without one all vectors are compared'
     throw new AppError('invalid_request', message)
   }
-  await run(`DROP INDEX IF EXISTS ${name}`)
+  await run(`DROP INDEX IF EXISTS ${index}`)
   if (definition?.type !== 'hnsw') return
   const { m = 16, ef_construction: construction = 128 } = definition.options
   await run(`CREATE INDEX ${quote(`${place.table}:hnsw`)} ON ${chunks}

@@ -19,9 +19,16 @@ export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   readonly terms: string
   /** `chunk_key, revision`: what the last writes removed. */
   readonly removed: string
+  /** Of the vectors, if one was created. */
+  readonly index: string
 } {
   const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
-  return { chunks: named(''), terms: named(':terms'), removed: named(':removed') }
+  return {
+    chunks: named(''),
+    terms: named(':terms'),
+    removed: named(':removed'),
+    index: named(':hnsw'),
+  }
 }
 
 /** The database's state of a knowledge base. */
@@ -32,8 +39,11 @@ export interface RemoteState {
   readonly chunkCount: number
   readonly dimensions: number | null
   readonly columns: readonly Pick<MetadataColumn, 'name' | 'type'>[]
-  /** JSON text, as `exportDefinition` writes it. */
+  /** JSON text, as `definitionOf` writes it. */
   readonly definition: string
+  readonly isIndexed: boolean
+  /** Names of the knowledge bases that use it. */
+  readonly attachments: readonly string[]
 }
 
 /** The first statement of each transaction: names refer to PostgreSQL and to pgvector, in any schema. */
@@ -105,7 +115,7 @@ const BASES_SQL = `CREATE TABLE ${BASES} (
   name text PRIMARY KEY, format integer NOT NULL, definition text NOT NULL, dimensions integer,
   columns json NOT NULL DEFAULT '[]', revision bigint NOT NULL DEFAULT 0,
   next_chunk_key bigint NOT NULL DEFAULT 1, chunk_count bigint NOT NULL DEFAULT 0,
-  term_total bigint NOT NULL DEFAULT 0)`
+  term_total bigint NOT NULL DEFAULT 0, attachments text[] NOT NULL DEFAULT '{}')`
 
 /** Works if the login is allowed to: pgvector is a trusted extension. */
 async function addExtension(run: RunRemote, place: StoragePlace): Promise<void> {
@@ -128,6 +138,7 @@ export async function remoteState(
   const row = await rowOf(run, place, isLocked)
   if (row === undefined) throw missing(place)
   const [format, definition, dimensions, columns, revision, nextChunkKey, chunkCount] = row
+  const [attachments, index] = row.slice(7)
   if (Number(format) > FORMAT) {
     const made = `was made by a later Eider (format ${format}; this one knows ${FORMAT})`
     throw refused(place, `${SCHEMA}.${place.table} ${made}: update Eider`)
@@ -140,14 +151,18 @@ export async function remoteState(
     revision: Number(revision),
     nextChunkKey: Number(nextChunkKey),
     chunkCount: Number(chunkCount),
+    isIndexed: index !== null,
+    // Written by `attach`.
+    attachments: JSON.parse(String(attachments)) as RemoteState['attachments'],
   }
 }
 
-async function rowOf(run: RunRemote, { table }: StoragePlace, isLocked = false) {
+async function rowOf(run: RunRemote, place: StoragePlace, isLocked = false) {
   const [row] = await run(
-    `SELECT format, definition, dimensions, columns, revision, next_chunk_key, chunk_count
+    `SELECT format, definition, dimensions, columns, revision, next_chunk_key, chunk_count,
+        array_to_json(attachments), to_regclass($2)
       FROM ${BASES} WHERE name = $1${isLocked ? ' FOR UPDATE' : ''}`,
-    [table],
+    [place.table, remoteTables(place).index],
   )
   return row
 }
@@ -163,13 +178,41 @@ export async function advance(
     columns,
     chunkCount,
     termTotal,
-  }: Omit<RemoteState, 'definition'> & { readonly termTotal: number },
+  }: Omit<RemoteState, 'definition' | 'attachments' | 'isIndexed'> & { readonly termTotal: number },
 ): Promise<void> {
   await run(
     `UPDATE ${BASES} SET revision = $2, next_chunk_key = $3, dimensions = $4, columns = $5,
       chunk_count = chunk_count + $6, term_total = term_total + $7 WHERE name = $1`,
     [table, revision, nextChunkKey, dimensions, JSON.stringify(columns), chunkCount, termTotal],
   )
+}
+
+/** Notes that a knowledge base uses the tables. */
+export async function attach(run: RunRemote, { table }: StoragePlace, name: string): Promise<void> {
+  await run(
+    `UPDATE ${BASES} SET attachments = array_append(array_remove(attachments, $2), $2) WHERE name = $1`,
+    [table, name],
+  )
+}
+
+/** The last to leave takes the tables along. */
+export async function detach(run: RunRemote, place: StoragePlace, name: string): Promise<void> {
+  const [row] = await run(
+    `UPDATE ${BASES} SET attachments = array_remove(attachments, $2) WHERE name = $1
+      RETURNING cardinality(attachments)`,
+    [place.table, name],
+  )
+  if (Number(row?.[0]) === 0) await dropRemoteTables(run, place)
+}
+
+/** @returns false if it was another one by then */
+export async function replaceDefinition(
+  run: RunRemote,
+  { table }: StoragePlace,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<boolean> {
+  const sql = `UPDATE ${BASES} SET definition = $3 WHERE name = $1 AND definition = $2 RETURNING 1`
+  return (await run(sql, [table, from, to])).length === 1
 }
 
 export async function dropRemoteTables(run: RunRemote, place: StoragePlace): Promise<void> {

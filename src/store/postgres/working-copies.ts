@@ -2,7 +2,7 @@
  * Knowledge bases in PostgreSQL: the rows there are authoritative. Each Eider keeps a copy in its own tables and updates
  * it before it reads, so that every statement sees the writes of every Eider.
  */
-import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import { findDataSource, isHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
@@ -13,74 +13,54 @@ import type {
   RunRemote,
   StoragePlace,
 } from '../../core/domain/ports/storage-ports.ts'
-import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { NOTHING_COMES } from '../documents/chunk-writes.ts'
 import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
-import { removeChunkRows } from '../documents/write-chunk-rows.ts'
-import {
-  type Copy,
-  copiedRows,
-  type Gone,
-  isOverfull,
-  isRecent,
-  keysOfTouched,
-  keysWithout,
-  NO_ROWS,
-  newCopy,
-  noteRevision,
-  POLL_MS,
-  shapeOf,
-} from './copied-rows.ts'
-import {
-  allKeys,
-  incomingOf,
-  type KeyedRows,
-  remoteCounts,
-  removedSince,
-  rowsSince,
-  sendChange,
-  type TouchedRows,
-  touchedRows,
-} from './remote-rows.ts'
+import { type Copy, isRecent, newCopy, POLL_MS } from './copied-rows.ts'
+import { remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
 import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
 import {
+  attach,
   createRemoteTables,
+  detach,
   dropRemoteTables,
   OPENING,
   type RemoteState,
   remoteFailure,
   remoteState,
+  replaceDefinition,
   requireExtension,
-  requireSmall,
 } from './remote-tables.ts'
+import { RowCopier } from './row-copier.ts'
 
 /** How often other writers may be faster, in a row. */
 const ATTEMPTS_MAX = 20
 
+/** Takes over a definition that another Eider has stored. */
+type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
+
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   readonly #parts: StoreParts
-  /** Where the copies are. */
-  readonly #chunks: StoredChunks
+  readonly #rows: RowCopier
   readonly #copies = new Map<number, Copy>()
   readonly #closing = new AbortController()
   #databases: RemoteDatabases | null = null
+  #adopt: Adopt = async () => {}
   #poll: ReturnType<typeof setInterval> | null = null
 
   private constructor(parts: StoreParts, chunks: StoredChunks) {
     this.#parts = parts
-    this.#chunks = chunks
+    this.#rows = new RowCopier(chunks)
     chunks.setRemote(this)
   }
 
   static async open(parts: StoreParts, chunks: StoredChunks): Promise<WorkingCopies> {
     const copies = new WorkingCopies(parts, chunks)
     const stored = await parts.database.write(async (connection) => {
-      await connection.run(`DELETE FROM eider.storages
+      await connection.run(`DELETE FROM eider.attachments
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
-      const sql = 'SELECT knowledge_base_id, revision FROM eider.storages'
+      const sql = 'SELECT knowledge_base_id, revision FROM eider.attachments'
       return (await connection.runAndReadAll(sql)).getRows()
     })
     for (const [id, revision] of stored) {
@@ -89,9 +69,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return copies
   }
 
-  /** From here on, other databases can be reached. */
-  connect(databases: RemoteDatabases): void {
+  /** From here on, other databases can be reached. @param adopt called when a definition there is another one */
+  connect(databases: RemoteDatabases, adopt: Adopt): void {
     this.#databases = databases
+    this.#adopt = adopt
     this.#poll = setInterval(() => this.#refreshAll(), POLL_MS)
     this.#poll.unref()
   }
@@ -119,7 +100,10 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async drop(kb: KnowledgeBase): Promise<void> {
-    if (kb.remote?.isOwner === true) await this.remove(this.#placeOf(kb))
+    const { remote } = kb
+    if (remote === undefined) return
+    const place = this.#placeOf(kb)
+    await this.#transaction(place, 'write', (run) => detach(run, place, remote.attachment))
   }
 
   async remove(place: StoragePlace): Promise<void> {
@@ -127,6 +111,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
+    if (kb.remote === undefined) return kb
     const copy = this.#copyOf(kb)
     if (isHere(kb) || !isRecent(copy)) await this.#refreshed(kb, copy)
     return this.#current(kb)
@@ -157,15 +142,33 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   ): Promise<T> {
     const copy = this.#copyOf(kb)
     return inUse(copy, async () => {
-      if (await this.#copyFound(kb, copy, keys)) return work()
+      if (await this.#rows.found(kb, copy, keys)) return work()
       return this.withRows(kb, { ids: [], keys }, work)
     })
+  }
+
+  async redefine(kb: KnowledgeBase, definition: string): Promise<void> {
+    if (kb.remote === undefined) return
+    const copy = this.#copyOf(kb)
+    if (copy.state === null) throw new Error('a definition is changed after it was read')
+    const place = this.#placeOf(kb)
+    const change = { from: copy.state.definition, to: definition }
+    // If it fails, the next refresh takes over what is stored there.
+    copy.definition = null
+    const isDone = await this.#transaction(place, 'write', (run) => {
+      return replaceDefinition(run, place, change)
+    })
+    copy.refreshedMs = Number.NEGATIVE_INFINITY
+    if (isDone) return
+    const message = `Another server has just changed ${kb.name}: look at it, and try again`
+    throw new AppError('too_busy', message)
   }
 
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
     if (isHere(kb)) return
     const place = this.#placeOf(kb)
     await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
+    this.#copyOf(kb).refreshedMs = Number.NEGATIVE_INFINITY
   }
 
   /** Counts of a knowledge base without a copy, by its database. */
@@ -181,6 +184,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return {
       place,
       run: (sql, values) => this.#transaction(place, 'read', (own) => own(sql, values)),
+      isIndexed: copy.state?.isIndexed === true,
       found: (rows) => copy.found.add(rows, copy.state),
       withRows: (keys, work) => this.#withFound(kb, keys, work),
     }
@@ -242,97 +246,24 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
 
   async #refresh(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const place = this.#placeOf(kb)
-    await this.#transaction(place, 'read', async (run) => {
+    const state = await this.#transaction(place, 'read', async (run) => {
       const state = await remoteState(run, place)
-      if (!isHere(kb)) return this.#refreshTouched(kb, copy, { run, place, state })
-      if (state.revision === copy.revision) return
-      requireSmall(kb, state)
-      // A server restored from a backup is behind its copies: all rows come again.
-      const isBehind = state.revision < copy.revision
-      if (isBehind) await this.#emptied(kb)
-      const from = isBehind ? 0 : copy.revision
-      const removed = await removedSince(run, place, { from, to: state.revision })
-      const gone = removed ?? { allBut: new Set(await allKeys(run, place)) }
-      await this.#copyRows(kb, state, {
-        gone,
-        batches: rowsSince(run, place, { ...state, revision: from }),
-      })
-      copy.revision = state.revision
+      if (!isHere(kb)) await this.#rows.touched(kb, copy, { run, place, state })
+      else await this.#rows.all(kb, copy, { run, place, state })
+      return state
     })
+    await this.#takeOver(kb, copy, state)
   }
 
-  /** What a search has brought along. @returns false where that is not all of it any more */
-  async #copyFound(kb: KnowledgeBase, copied: Copy, keys: readonly bigint[]) {
-    const { state, found } = copied
-    const batch = found.of(keys)
-    if (batch === null || state === null) return false
-    copied.rowCount += keys.length
-    await this.#chunks.copyHere(kb, incomingOf(state), (tables) => {
-      return copiedRows(tables, batch, [], state.nextChunkKey)
-    })
-    return true
-  }
-
-  /** The rows that running work needs. */
-  async #refreshTouched(
-    kb: KnowledgeBase,
-    copy: Copy,
-    { run, place, state }: { run: RunRemote; place: StoragePlace; state: RemoteState },
-  ): Promise<void> {
-    const touched = {
-      ids: [...copy.touched].flatMap(({ ids }) => ids),
-      keys: [...copy.touched].flatMap(({ keys }) => keys),
+  /** What other Eiders have defined. */
+  async #takeOver(kb: KnowledgeBase, copy: Copy, state: RemoteState): Promise<void> {
+    const { attachment = '' } = kb.remote ?? {}
+    if (!state.attachments.includes(attachment)) {
+      const place = this.#placeOf(kb)
+      await this.#transaction(place, 'write', (run) => attach(run, place, attachment))
     }
-    const isNothing = touched.ids.length + touched.keys.length === 0
-    if (copy.state === null || isOverfull(copy)) {
-      await this.#emptied(kb)
-      copy.rowCount = 0
-    }
-    if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
-      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
-      copy.rowCount += batch.keys.length
-      await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
-        const came = new Set(batch.keys)
-        const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
-        return copiedRows(tables, batch, gone, state.nextChunkKey)
-      })
-    }
-    copy.state = state
-    copy.revision = state.revision
-    copy.refreshedMs = performance.now()
-  }
-
-  async #emptied(kb: KnowledgeBase): Promise<void> {
-    await this.#chunks.copyHere(kb, NOTHING_COMES, async (tables) => {
-      const removedKeys = await keysWithout(tables, new Set())
-      await removeChunkRows(tables.connection, tables, removedKeys)
-      const copied = { rowCount: 0, postingCount: 0 }
-      return { result: null, newRows: [], removedKeys, copied }
-    })
-  }
-
-  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
-  async #copyRows(
-    kb: KnowledgeBase,
-    state: RemoteState,
-    { gone, batches }: { gone: Gone; batches: AsyncGenerator<KeyedRows, void, void> },
-  ): Promise<void> {
-    const apply = (batch: KeyedRows, isLast: boolean, removed: Gone) => {
-      return this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
-        if (isLast) await noteRevision(tables, kb, state.revision)
-        return copiedRows(tables, batch, removed, state.nextChunkKey)
-      })
-    }
-    let removed = gone
-    let waiting = NO_ROWS
-    for await (const batch of batches) {
-      if (waiting.keys.length > 0) {
-        await apply(waiting, false, removed)
-        removed = []
-      }
-      waiting = batch
-    }
-    await apply(waiting, true, removed)
+    if (copy.definition !== state.definition) await this.#adopt(kb, state.definition)
+    copy.definition = state.definition
   }
 
   async #transaction<T>(

@@ -49,7 +49,7 @@ export interface KnowledgeBaseStorages {
   create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void>
   /** The definition that `create` stored. @throws AppError `table_not_found`, `invalid_database`, `source_failed` */
   definitionOf(place: StoragePlace): Promise<string>
-  /** Removes the tables of an owner. Does nothing for a knowledge base stored here. @throws AppError `source_failed` */
+  /** Detaches it; the last one takes the tables along. Does nothing for one stored here. @throws AppError `source_failed` */
   drop(kb: KnowledgeBase): Promise<void>
   /** Removes tables that no knowledge base uses. */
   remove(place: StoragePlace): Promise<void>
@@ -59,6 +59,12 @@ export interface KnowledgeBaseStorages {
    * @throws AppError `source_failed`, `timeout`, `invalid_database`
    */
   fresh(kb: KnowledgeBase): Promise<KnowledgeBase>
+  /**
+   * Stores another definition, which all that share the rows take over; then each runs `adopt` with it, see `connect`.
+   * Does nothing for one stored here.
+   * @throws AppError `too_busy` if another Eider changed it since it was read here, `source_failed`
+   */
+  redefine(kb: KnowledgeBase, definition: string): Promise<void>
   /** Makes or drops the index that its place has for searches. Nothing happens where searches run here. */
   index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void>
 }

@@ -1,0 +1,129 @@
+/** Brings rows from PostgreSQL into the tables here. */
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import { NOTHING_COMES } from '../documents/chunk-writes.ts'
+import type { StoredChunks } from '../documents/stored-chunks.ts'
+import { removeChunkRows } from '../documents/write-chunk-rows.ts'
+import {
+  type Copy,
+  copiedRows,
+  type Gone,
+  isOverfull,
+  keysOfTouched,
+  keysWithout,
+  NO_ROWS,
+  noteRevision,
+  shapeOf,
+} from './copied-rows.ts'
+import {
+  allKeys,
+  incomingOf,
+  type KeyedRows,
+  removedSince,
+  rowsSince,
+  touchedRows,
+} from './remote-rows.ts'
+import { type RemoteState, requireSmall } from './remote-tables.ts'
+
+/** A transaction, and what its database says in it. */
+export interface Current {
+  readonly run: RunRemote
+  readonly place: StoragePlace
+  readonly state: RemoteState
+}
+
+export class RowCopier {
+  readonly #chunks: StoredChunks
+
+  constructor(chunks: StoredChunks) {
+    this.#chunks = chunks
+  }
+
+  /** All rows, as they are there now. */
+  async all(kb: KnowledgeBase, copy: Copy, { run, place, state }: Current): Promise<void> {
+    copy.state = state
+    if (state.revision === copy.revision) return
+    requireSmall(kb, state)
+    // A server restored from a backup is behind its copies: all rows come again.
+    const isBehind = state.revision < copy.revision
+    if (isBehind) await this.#emptied(kb)
+    const from = isBehind ? 0 : copy.revision
+    const removed = await removedSince(run, place, { from, to: state.revision })
+    const gone = removed ?? { allBut: new Set(await allKeys(run, place)) }
+    await this.#inBatches(kb, state, {
+      gone,
+      batches: rowsSince(run, place, { ...state, revision: from }),
+    })
+    copy.revision = state.revision
+  }
+
+  /** What a search has brought along. @returns false where that is not all of it any more */
+  async found(kb: KnowledgeBase, copied: Copy, keys: readonly bigint[]): Promise<boolean> {
+    const { state, found } = copied
+    const batch = found.of(keys)
+    if (batch === null || state === null) return false
+    copied.rowCount += keys.length
+    await this.#chunks.copyHere(kb, incomingOf(state), (tables) => {
+      return copiedRows(tables, batch, [], state.nextChunkKey)
+    })
+    return true
+  }
+
+  /** The rows that running work needs. */
+  async touched(kb: KnowledgeBase, copy: Copy, { run, place, state }: Current): Promise<void> {
+    const touched = {
+      ids: [...copy.touched].flatMap(({ ids }) => ids),
+      keys: [...copy.touched].flatMap(({ keys }) => keys),
+    }
+    const isNothing = touched.ids.length + touched.keys.length === 0
+    if (copy.state === null || isOverfull(copy)) {
+      await this.#emptied(kb)
+      copy.rowCount = 0
+    }
+    if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
+      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
+      copy.rowCount += batch.keys.length
+      await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
+        const came = new Set(batch.keys)
+        const gone = [...(await keysOfTouched(tables, touched))].filter((key) => !came.has(key))
+        return copiedRows(tables, batch, gone, state.nextChunkKey)
+      })
+    }
+    copy.state = state
+    copy.revision = state.revision
+    copy.refreshedMs = performance.now()
+  }
+
+  async #emptied(kb: KnowledgeBase): Promise<void> {
+    await this.#chunks.copyHere(kb, NOTHING_COMES, async (tables) => {
+      const removedKeys = await keysWithout(tables, new Set())
+      await removeChunkRows(tables.connection, tables, removedKeys)
+      const copied = { rowCount: 0, postingCount: 0 }
+      return { result: null, newRows: [], removedKeys, copied }
+    })
+  }
+
+  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
+  async #inBatches(
+    kb: KnowledgeBase,
+    state: RemoteState,
+    { gone, batches }: { gone: Gone; batches: AsyncGenerator<KeyedRows, void, void> },
+  ): Promise<void> {
+    const apply = (batch: KeyedRows, isLast: boolean, removed: Gone) => {
+      return this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
+        if (isLast) await noteRevision(tables, kb, state.revision)
+        return copiedRows(tables, batch, removed, state.nextChunkKey)
+      })
+    }
+    let removed = gone
+    let waiting = NO_ROWS
+    for await (const batch of batches) {
+      if (waiting.keys.length > 0) {
+        await apply(waiting, false, removed)
+        removed = []
+      }
+      waiting = batch
+    }
+    await apply(waiting, true, removed)
+  }
+}
