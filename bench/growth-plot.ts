@@ -19,7 +19,7 @@ interface Panel {
   readonly lines: readonly Line[]
 }
 
-const PANEL = { width: 290, height: 220, left: 56, right: 12, top: 46, bottom: 34 }
+const PANEL = { width: 290, height: 240, left: 56, right: 12, top: 66, bottom: 34 }
 const COLUMNS = 3
 const COLORS = ['own', 'second', 'third'] as const
 /** Smaller values are drawn as this one. */
@@ -46,7 +46,7 @@ const PANELS = [
     ends: ['nearest 10, one client', 'best 10 by 3 words, one client'],
   },
   { title: 'Insert of one row, p50', unit: 'ms', ends: ['insert of one row'] },
-  { title: 'Inserted 2 000 at a time', unit: 'rows/s', ends: ['inserted 2 000 at a time'] },
+  { title: 'Inserts of 2,000 rows', unit: 'rows/s', ends: ['inserted 2 000 at a time'] },
   {
     title: 'Start',
     unit: 'ms',

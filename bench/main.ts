@@ -200,7 +200,7 @@ function usual(isAll: boolean): readonly string[] {
   return scenarios.map(({ name }) => name)
 }
 
-/** @returns what it printed; null for a scenario that failed: it says so, and the others still run */
+/** @returns what it printed; null for a scenario that failed, which ends with its error and not the others */
 async function runScenario(scenario: Scenario, run: Run): Promise<string | null> {
   const { name, title } = scenario
   const heading = run.isMarkdown ? `### \`${name}\`: ${title}` : `${name}: ${title}`
