@@ -1,6 +1,6 @@
 /** Servers that do what no database does: an error comes in time, the server stays small and answers others. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MYSQL_KINDS } from '../../support/misbehaving-mysql.ts'
@@ -137,6 +137,7 @@ describe.each(ENGINES)('$engine', ({ engine, kinds, expected }) => {
   let pinging: Promise<void>
   let isOver = false
   const pingMs: number[] = []
+  const peaksMb: number[] = []
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'eider-misbehaving-'))
@@ -161,7 +162,7 @@ describe.each(ENGINES)('$engine', ({ engine, kinds, expected }) => {
     pingMs.sort((a, b) => a - b)
     const p99 = pingMs[Math.floor(pingMs.length * 0.99)]?.toFixed(0)
     process.stderr.write(
-      `${engine}: ${pingMs.length} pings, p99 ${p99} ms, ${peakMb()} MB at most\n`,
+      `${engine}: ${pingMs.length} pings, p99 ${p99} ms, ${Math.max(...peaksMb)} MB at most\n`,
     )
     server.kill('SIGKILL')
     await server.exited
@@ -176,8 +177,10 @@ describe.each(ENGINES)('$engine', ({ engine, kinds, expected }) => {
     pingMs.push(performance.now() - startedAt)
   }
 
+  /** Since the last call. */
   function peakMb(): number {
     const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
+    writeFileSync(`/proc/${server.pid}/clear_refs`, '5')
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024)
   }
 
@@ -206,7 +209,9 @@ describe.each(ENGINES)('$engine', ({ engine, kinds, expected }) => {
       ? await Promise.all([read(), staged()])
       : [await read(), await staged()]
     for (const answer of answers) expect(answer).toMatch(expected[kind] ?? /^$/)
-    expect(peakMb()).toBeLessThan(MEMORY_MB + HEADROOM_MB)
+    const memoryMb = peakMb()
+    peaksMb.push(memoryMb)
+    expect(memoryMb).toBeLessThan(MEMORY_MB + HEADROOM_MB)
     const answered = pingMs.length
     await ping()
     expect(pingMs.length).toBeGreaterThan(answered)
