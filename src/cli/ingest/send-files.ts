@@ -23,7 +23,7 @@ export interface IngestCounts {
   removed: number
   documents: number
   chunks: number
-  readonly failed: FileFailure[]
+  failed: FileFailure[]
   /** Jobs of sources that the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
@@ -115,9 +115,7 @@ async function sendFile(
     }
     const sent = { name: file.id, content: () => Bun.file(file.path).stream() }
     const answer = await postFiles([sent], options, context)
-    for (const { name, code, detail } of answer.failed) {
-      counts.failed.push({ path: name, code, message: detail })
-    }
+    addFailed(answer.failed, counts)
     for (const stored of answer.files) {
       addStored(stored, counts)
       const { name, documents, file_hash: hash } = stored
@@ -129,6 +127,18 @@ async function sendFile(
     if (isCommand && (ENDS_ALL.has(error.code) || error.status === 401)) throw error
     const code = isCommand ? error.code : 'file_failed'
     counts.failed.push({ path: file.id, code, message: errorText(error) })
+  }
+}
+
+/** The code of a file whose scans the OCR model would have to read. */
+export const UNCONFIRMED = 'ocr_unconfirmed'
+
+export function addFailed(failed: InsertFilesAnswer['failed'], counts: IngestCounts): void {
+  for (const { name, code, detail } of failed) {
+    const [facts = detail] = detail.split('. Send it again')
+    const message =
+      code === UNCONFIRMED ? `${facts}. Run it again with --ocr, or with --no-ocr` : detail
+    counts.failed.push({ path: name, code, message })
   }
 }
 
