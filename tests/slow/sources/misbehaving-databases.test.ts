@@ -200,9 +200,12 @@ describe.each(ENGINES)('$engine', ({ engine, kinds, expected }) => {
 
   async function check(kind: string): Promise<void> {
     const name = await create(kind)
-    const read = await asked(`SELECT * FROM ${name} (SELECT v FROM t)`)
-    const staged = await asked(`SELECT max(v) FROM ${name} (SELECT v FROM t) AS x, range(2)`)
-    for (const answer of [read, staged]) expect(answer).toMatch(expected[kind] ?? /^$/)
+    const read = () => asked(`SELECT * FROM ${name} (SELECT v FROM t)`)
+    const staged = () => asked(`SELECT max(v) FROM ${name} (SELECT v FROM t) AS x, range(2)`)
+    const answers = WAITING.test(kind)
+      ? await Promise.all([read(), staged()])
+      : [await read(), await staged()]
+    for (const answer of answers) expect(answer).toMatch(expected[kind] ?? /^$/)
     expect(peakMb()).toBeLessThan(MEMORY_MB + HEADROOM_MB)
     const answered = pingMs.length
     await ping()

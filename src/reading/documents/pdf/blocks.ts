@@ -1,4 +1,4 @@
-import type { Headings } from './headings.ts'
+import { type Headings, isListOfNames } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
 import { type Line, RTL } from './page/fragments.ts'
 import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
@@ -17,6 +17,17 @@ export interface Surroundings {
   readonly pageIndex: number
   /** Most of the document has type of one width, which then means nothing. */
   readonly isTypewritten: boolean
+}
+
+/** A manual's `[Function]` in the margin, at the end of a prototype's first line, begins the prototype. */
+export function withMarginTagFirst(line: Line): Line {
+  const tag = line.cells.at(-1)
+  if (line.table !== null || line.cells.length !== 2 || tag === undefined) return line
+  if (!MARGIN_TAG.test(tag.text)) return line
+  const text = [tag, ...line.cells.slice(0, -1)].map((cell) => cell.text).join(' ')
+  const whole = { ...line, text, font: tag.font }
+  // One cell, since it is not a row of a table.
+  return { ...whole, cells: [whole] }
 }
 
 /** The lines of one column as blocks. */
@@ -152,6 +163,7 @@ function levelAt(
   const isBold = line.font.bold && line.cells.every(({ font }) => font.bold)
   if (!isBold || line.size < headings.bodySize * 0.88 || line.text.length > BOLD_CHARS_MAX)
     return null
+  if (around.pageIndex === 0 && isListOfNames(line)) return null
   if (/[.,;:]$/.test(line.text) || !/\p{L}{2}|[\u3040-\u9fff\uac00-\ud7af]/u.test(line.text))
     return null
   const [before, after] = [lines[index - 1], lines[index + 1]]
@@ -169,6 +181,9 @@ function isCode(
   const line = lines[index]
   if (around.isTypewritten || line === undefined || !isMonospace(line)) return false
   const [before, after] = [lines[index - 1], lines[index + 1]]
+  // The rest of a prototype with a tag in the margin.
+  const isPrototype = MARGIN_TAG.test(before?.text.replace(/(?<=\]).*/s, '') ?? '')
+  if (isPrototype && before?.text.endsWith(')') === false) return false
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
@@ -336,6 +351,8 @@ const ENDS = /[.!?:;。！？：；؟。…”"')\]）」]$/
 const HYPHEN_END = /[-\u00ad\u2010]$/
 const CAPTION =
   /^(table|figure|fig\.|tab\.|表|図|图|圖|abb(ildung|\.)|tabelle|рис(унок|\.)|таблица|figura|tableau|cuadro|tabla|그림|표)\s*\.?\s*[\dA-Z]/iu
+const MARGIN_TAG =
+  /^\[(?:\p{Lu}[\p{L} ]{0,30})?(?:Function|Macro|Command|Variable|Option|Type|Method|Operation|Constant|Form|Procedure|Keyword)\]$/u
 const CODE_CHARS_MIN = 12
 const CODE_SIGNS = /[=(){};$|<>/]/
 const LEADERS = /\s*(?:\.\s?){5,}|\s*(?:…\s?){3,}/g

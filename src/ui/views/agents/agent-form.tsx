@@ -105,7 +105,7 @@ function ModelFields(props: {
       ? 'One is stored. It stays unless you type another one.'
       : 'Best set on the server. A key typed here is stored encrypted.'
   return (
-    <fieldset class="agent-fields">
+    <fieldset>
       <legend>Model</legend>
       <SelectField
         label="Provider"
@@ -172,7 +172,7 @@ function DataFields(props: {
     ...draft.tables.map((name) => ({ name, field: 'tables' as const })),
   ]
   return (
-    <fieldset class="agent-fields">
+    <fieldset>
       <legend>What it may read</legend>
       {picked.length === 0 ? (
         <p class="small quiet">Nothing yet. It knows only what you choose here.</p>
