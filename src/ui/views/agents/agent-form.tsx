@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
@@ -215,8 +215,6 @@ function DataFields(props: {
           Add the table <bdi>{typed}</bdi>
         </Button>
       )}
-      {tables.failure && <Failure error={tables.failure} onRetry={tables.reload} />}
-      {!isKnown && tables.isLoading && <Loading what="names" />}
       <div class="agent-data">
         <PickGroup
           label="Knowledge bases"
@@ -225,13 +223,17 @@ function DataFields(props: {
           picked={draft.knowledgeBases}
           onPick={(names) => onChange({ knowledgeBases: names })}
         />
-        <PickGroup
-          label="Tables, files and views"
-          choices={tables.data ?? []}
-          typed={typed}
-          picked={draft.tables}
-          onPick={(names) => onChange({ tables: names })}
-        />
+        <Loaded of={tables} what="the tables">
+          {(choices) => (
+            <PickGroup
+              label="Tables, files and views"
+              choices={choices}
+              typed={typed}
+              picked={draft.tables}
+              onPick={(names) => onChange({ tables: names })}
+            />
+          )}
+        </Loaded>
       </div>
     </fieldset>
   )
