@@ -13,7 +13,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { checkedName, nameKey } from '../../core/domain/names.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { definedFields, isObject } from '../../core/json.ts'
 import { checkedSchedule } from '../../core/runtime/schedule-times.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
@@ -86,8 +86,7 @@ function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
     ...(name === undefined ? {} : { name: checkedName('source', name) }),
     ...(sent.length === 0 ? {} : { parameters }),
     ...('schedule' in fields ? { schedule: scheduleOf(read) } : {}),
-    ...(isWatched === undefined ? {} : { isWatched }),
-    ...(removesVanished === undefined ? {} : { removesVanished }),
+    ...definedFields({ isWatched, removesVanished }),
   }
 }
 

@@ -14,10 +14,9 @@ import { LANGUAGES, type Language, languageNamed } from '../../core/domain/langu
 import { DIMENSIONS_MAX, type ModelRef, RERANKING_OPTIONS } from '../../core/domain/model-ref.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { isCount, isObject, parsedJson } from '../../core/json.ts'
+import { definedFields, isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
 import {
-  definedFields,
   FieldReader,
   type Fields,
   INVALID_KNOWLEDGE_BASE,
