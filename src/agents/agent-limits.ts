@@ -18,7 +18,7 @@ export const AGENT_LIMITS = {
   toolCallsAtOnceMax: 4,
   /** A statement of a model. */
   sqlCharsMax: 65_536,
-  /** Rows of a tool result that the model is shown. */
+  /** Maximum rows of a tool result shown to the model. */
   observationRowsMax: 30,
   /** Rows of the last statement included in an answer of the mode `sql`, and their size as JSON. */
   finalRowsMax: 1_000,

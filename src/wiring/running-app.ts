@@ -38,7 +38,6 @@ interface Closing {
   close(): unknown
 }
 
-/** What runs while the app does. */
 interface RunningParts {
   readonly store: Store
   readonly jobs: JobRunner

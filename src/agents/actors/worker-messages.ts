@@ -55,7 +55,7 @@ export type WorkerRequest =
 export type FromWorker =
   | { readonly kind: 'event'; readonly event: AgentEvent }
   | WorkerRequest
-  /** The server of the model will not do something: every thread should know. */
+  /** The model's server refused a feature: all threads should know. */
   | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 

@@ -114,7 +114,7 @@ function answerRecord(output: OutputEvent, call: ToolCall) {
   }
 }
 
-/** A document that the principal may not read itself has no address for it. */
+/** Documents that the principal may not read are cited without an address. */
 function citationRecord(citation: Citation, { uses, principal, origin }: ToolCall) {
   const { knowledge_base, document_id: id, text, page, heading } = citation
   const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)

@@ -25,7 +25,7 @@ const CALLS_MAX = 64
 const PRINCIPAL_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
 
-/** Who may only ask must still learn whom. */
+/** Callers who may only ask still need to see which agents exist. */
 function isFor({ name, needs }: Tool, principal: Principal): boolean {
   return mayDo(principal, needs) || (name === 'list_data' && mayDo(principal, 'ask'))
 }

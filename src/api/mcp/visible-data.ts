@@ -71,7 +71,7 @@ export function namedAmong<T extends { readonly name: string; readonly projectNa
   return found
 }
 
-/** The project of names without one. */
+/** The project of unqualified names. */
 export function defaultProject(principal: Principal): string {
   if (mayName(principal, DEFAULT_PROJECT)) return DEFAULT_PROJECT
   const [first = DEFAULT_PROJECT] = principal.namespaces ?? []

@@ -81,7 +81,7 @@ export interface KeywordSearch {
  * a word of the query, and relevances use the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
  */
 export const FEEDBACK = {
-  /** This many are assumed to be relevant. */
+  /** The number of top results assumed to be relevant. */
   firstCount: 5,
   /** What they weigh together; the text weighs 1. */
   weight: 0.5,

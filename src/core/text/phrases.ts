@@ -153,7 +153,7 @@ const RANGES_MAX = 1000
 /** The number of distinct forms of the searched text to find. */
 const FORMS_MAX = 1000
 
-/** What hyphens join is looked at part by part, then as one word. */
+/** Hyphenated words are matched part by part, then as one word. */
 const PART = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’][\p{L}\p{M}\p{N}]+)*/gu
 const WHOLE = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 /** Scripts without spaces, and Korean: any two adjacent characters are a term. */

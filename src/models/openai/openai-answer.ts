@@ -228,7 +228,7 @@ export class ThoughtSplitter {
   }
 }
 
-/** How many characters at the end of a text are a prefix of the mark. */
+/** The number of characters at the end of a text that are a prefix of the mark. */
 function partialEnd(text: string, mark: string): number {
   for (let length = Math.min(mark.length - 1, text.length); length > 0; length -= 1) {
     if (mark.startsWith(text.slice(text.length - length))) return length

@@ -115,7 +115,7 @@ export class RunRecorder implements RunTraces {
 /** To find a secret cut by a limit, this many more characters are examined than kept. */
 const SEEN_CHARS = 1_000
 
-/** Of each tool's answer, only the recorded part stays in memory. */
+/** Only the recorded part of each tool's answer stays in memory. */
 function boundedStep(step: ToolStep): ToolStep {
   const { input, observation } = step
   return {

@@ -72,7 +72,7 @@ function isWithinPrincipal(namespaces: readonly string[] | null, principal: Prin
   return namespaces?.every((one) => principal.namespaces?.has(nameKey(one))) ?? false
 }
 
-/** As lists of keys and the audit log name them. */
+/** A principal's name in the list of keys and in the audit log. */
 function shownPrincipal({ kind, name }: Principal): string {
   return kind === 'key' ? `key ${name}` : name
 }

@@ -163,7 +163,7 @@ function withoutKey(model: ModelRef | null): Fields | null {
   return { provider, modelName, baseUrl, options }
 }
 
-/** Where answers are kept; null: nowhere. */
+/** Where answers are stored; null: they are not. */
 function answersTable(
   { run, saveTo }: AgentEvaluationOptions,
   agent: Agent,

@@ -241,7 +241,7 @@ function boundKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** The texts' vectors with unit length, as the stored ones are. */
+/** The texts' vectors, normalized to unit length like the stored ones. */
 async function unitVectors(
   texts: readonly string[],
   kb: KnowledgeBase,

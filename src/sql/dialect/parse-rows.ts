@@ -36,7 +36,7 @@ export type RowStatement =
       readonly table: QualifiedName
       readonly alias: string | null
       readonly assignments: readonly Assignment[]
-      /** The SQL of its condition. */
+      /** Its condition as SQL. */
       readonly where: string | null
       /** `FROM` of an UPDATE, `USING` of a DELETE, and `RETURNING`: only tables have them. */
       readonly from: string | null

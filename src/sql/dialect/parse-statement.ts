@@ -170,7 +170,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
 ]
 
 /**
- * The statement, or undefined when it is DuckDB's to read.
+ * The statement, or undefined if DuckDB should parse it.
  * @throws AppError `sql_syntax` with line and column, what was expected and what was found
  */
 export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {

@@ -5,7 +5,7 @@ import type {
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
 
-/** A data source without what it holds of secrets. */
+/** A data source without its secrets. */
 export type SourceRef = Pick<DataSource, 'id' | 'name' | 'engine'>
 
 export type SourceFrom =

@@ -103,7 +103,7 @@ function isLimitedShort(query: TreeNode): boolean {
   })
 }
 
-/** They make several rows of one. */
+/** Functions that turn one row into several. */
 const UNNESTING = new Set(['unnest', 'regexp_split_to_table', 'generate_subscripts'])
 
 /** A SELECT without a FROM, or of aggregates without groups. */

@@ -38,7 +38,7 @@ export interface ChunkSubqueryShape {
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
-  /** Whether any condition of the statement may leave chunks out, but for those on how near they are. */
+  /** Whether any condition may exclude chunks, apart from those on distance or relevance. */
   readonly isNarrowed: boolean
   /** Index of the text whose nearest chunks are known when the statement runs; null or unset: all are compared. */
   readonly candidatesFor?: number | null

@@ -186,7 +186,7 @@ class HnswAccelerator implements Accelerator {
     }
   }
 
-  /** The share of the nearest ten that it finds for some of its vectors. null: no search was possible. */
+  /** Recall@10, measured with some of its own vectors; null if no search was possible. */
   async #measured(graph: HnswIndex): Promise<number | null> {
     const { vectors } = this.#parts
     const { signal } = this.#closing

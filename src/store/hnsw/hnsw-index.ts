@@ -22,7 +22,7 @@ const REMOVED_SHARE_MAX = 0.15
 const REMOVED_MIN = 100
 /** Rows that one search may ask the graph for. */
 const FETCHED_MAX = 4096
-/** Searches that run or wait their turn; comparing all vectors is quicker than to wait longer. */
+/** Maximum running and waiting searches; beyond it, an exact search is quicker than waiting. */
 const SEARCHES_MAX = 4
 
 /**
