@@ -138,6 +138,14 @@ const SQL_STATES: Partial<Record<ErrorCode, string>> = {
   invalid_request: '22023',
 }
 
-function stateOf({ code }: AppError): string {
-  return SQL_STATES[code] ?? 'XX000'
+/** Drivers prepare a statement again, or open a cursor again, where these say that it is missing. */
+const MISSING_STATES: Readonly<Record<string, string>> = {
+  cursor: '34000',
+  portal: '34000',
+  'prepared statement': '26000',
+}
+
+function stateOf({ code, message }: AppError): string {
+  const [, kind = ''] = /^(.+?) ".*" does not exist$/s.exec(message) ?? []
+  return MISSING_STATES[kind] ?? SQL_STATES[code] ?? 'XX000'
 }

@@ -1,8 +1,10 @@
 /** Values and types of `$1`, as clients send them and as they are described. */
 import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   arrayElements,
+  listParts,
   type ParameterValue,
   parameterColumns,
   parameterCount,
@@ -56,6 +58,30 @@ export async function withColumnTypes(
   return { ...prepared, oids }
 }
 
+/** The types that PREPARE declares, by their names in PostgreSQL. */
+export function declaredTypes(names: string): readonly number[] {
+  return listParts(names).map((name) => (/^unknown$/i.test(name) ? 0 : namedType(name)))
+}
+
+/** A prepared statement with the arguments of EXECUTE in place of its `$n`. @throws AppError `sql_missing_parameter` */
+export function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
+  const parts = listParts(values)
+  if (parts.length !== oids.length) {
+    const counts = `it has ${oids.length} parameters, and EXECUTE gives ${parts.length} values`
+    throw new AppError('sql_missing_parameter', `prepared statement "${name}": ${counts}`)
+  }
+  const shown = parts.map((part, index) => argumentValue(part, oids[index] ?? 0))
+  return withParameters(sql, shown).sql
+}
+
+function argumentValue(part: string, oid: number): ParameterValue {
+  const cast = castType(oid)
+  const isText = /^'(?:[^']|'')*'$/.test(part)
+  if (isText && cast !== null && cast !== 'VARCHAR')
+    return { text: `${part}::${cast}`, cast, isSql: true }
+  return { text: isText || /^-?[\w.]+$/.test(part) ? part : `(${part})`, cast, isSql: true }
+}
+
 /** The rest of a Bind message: values of the parameters, and formats of the columns. */
 export function boundValues(fields: Fields, oids: readonly number[]) {
   const sent = Array.from({ length: fields.int16() }, () => fields.int16())
@@ -86,13 +112,22 @@ export function knownColumns(
   return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
 }
 
+export async function columnOids({ columns }: RunResult): Promise<readonly number[]> {
+  return (columns ?? []).map(({ type }) => columnType(type).oid)
+}
+
 export async function describedColumns({ batches }: RunResult): Promise<readonly AnswerColumn[]> {
   const rows: (readonly ResultValue[])[] = []
   for await (const batch of batches) rows.push(...batch)
   return rows.map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
-function parameterValue(bytes: Buffer | null, oid: number, isBinary: boolean): ParameterValue {
+/** @param oid of its type @throws AppError `invalid_request` */
+export function parameterValue(
+  bytes: Buffer | null,
+  oid: number,
+  isBinary: boolean,
+): ParameterValue {
   const cast = castType(oid)
   if (bytes === null) return { text: null, cast }
   if (elementOf(oid) === undefined) {
@@ -115,10 +150,16 @@ function guessedType(sql: string, number: number): number {
   const cast = new RegExp(`\\$${number}\\s*::\\s*(\\w+)(\\[\\])?`, 'i').exec(sql)
   if (cast !== null) {
     const [, name = '', list = ''] = cast
-    return columnType((CAST_NAMES[name.toUpperCase()] ?? name.toUpperCase()) + list).oid
+    return namedType(name + list)
   }
   const isCount = new RegExp(`\\b(limit|offset)\\s+\\$${number}\\b`, 'i').test(sql)
   return isCount ? columnType('BIGINT').oid : PG.TEXT.oid
+}
+
+/** By a name in PostgreSQL, `int4[]`. */
+function namedType(text: string): number {
+  const [, name = '', list = ''] = /^(.*?)((?:\[\d*\])*)$/s.exec(text.toUpperCase()) ?? []
+  return columnType((CAST_NAMES[name.trim()] ?? name.trim()) + list).oid
 }
 
 const CAST_NAMES: Readonly<Record<string, string>> = {
