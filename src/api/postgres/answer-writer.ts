@@ -97,6 +97,10 @@ function formatAt(formats: readonly number[], index: number): number {
 /** DuckDB names a column by its expression; PostgreSQL by the function alone. */
 function plainName(name: string): string {
   const call = /^(?:\w+\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
+  if (call === 'count_star') return 'count'
+  // `relation::regclass`, which the catalog looks up by a function.
+  const looked = /^(?:\w+\.)?reg\w+_name\((?:\w+\.)?(\w+)\)$/.exec(name)?.[1]
+  if (looked !== undefined) return looked
   return call === 'CAST' ? '?column?' : (call ?? name)
 }
 
