@@ -1,4 +1,4 @@
-/** What grows with a knowledge base and what stays flat, as an SVG that reads on light and dark pages. */
+/** What grows with a knowledge base and what stays flat, on log scales, as an SVG that reads on light and dark pages. */
 import type { Measure } from './measure.ts'
 
 interface Point {
@@ -19,9 +19,11 @@ interface Panel {
   readonly lines: readonly Line[]
 }
 
-const PANEL = { width: 290, height: 220, left: 56, right: 12, top: 46, bottom: 34 }
+const PANEL = { width: 290, height: 240, left: 56, right: 12, top: 66, bottom: 34 }
 const COLUMNS = 3
 const COLORS = ['own', 'second', 'third'] as const
+/** Smaller values are drawn as this one. */
+const LEAST = 0.001
 const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #24292f }
   .title { font-weight: 600 }
@@ -44,8 +46,12 @@ const PANELS = [
     ends: ['nearest 10, one client', 'best 10 by 3 words, one client'],
   },
   { title: 'Insert of one row, p50', unit: 'ms', ends: ['insert of one row'] },
-  { title: 'Inserted 2 000 at a time', unit: 'rows/s', ends: ['inserted 2 000 at a time'] },
-  { title: 'Start', unit: 'ms', ends: ['ready after start', 'first search after start'] },
+  { title: 'Inserts of 2,000 rows', unit: 'rows/s', ends: ['inserted 2 000 at a time'] },
+  {
+    title: 'Start',
+    unit: 'ms',
+    ends: ['ready after start', 'first search after start', 'second search'],
+  },
   { title: 'Memory above idle', unit: 'MB', ends: ['memory above idle'] },
   { title: 'Disk', unit: 'MB', ends: ['disk'] },
 ] as const
@@ -63,7 +69,7 @@ export function growthPlot(
     return { title, unit, lines }
   })
   const rows = Math.ceil(panels.length / COLUMNS)
-  const title = 'From 10 000 chunks on: what grows and what stays flat'
+  const title = 'One knowledge base that grows: what grows with it and what stays flat'
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${COLUMNS * PANEL.width} ${rows * PANEL.height}" role="img">`,
     `<title>${title}</title>`,
@@ -90,13 +96,12 @@ function panelParts({ title, unit, lines }: Panel): readonly string[] {
   const { width, height, left, right, top, bottom } = PANEL
   const points = lines.flatMap((line) => line.points)
   const steps = [...new Set(points.map(({ chunks }) => chunks))].sort((a, b) => a - b)
-  const highest = roundMax(Math.max(1e-9, ...points.map(({ value }) => value)))
-  const span = Math.max(1, steps.length - 1)
-  const x = (chunks: number) => left + (steps.indexOf(chunks) / span) * (width - left - right - 24)
-  const y = (value: number) => height - bottom - (value / highest) * (height - top - bottom)
-  const grid = [0, 0.5, 1].flatMap((share) => [
-    `<path class="grid" d="M${left} ${at(y(share * highest))}H${width - right}"/>`,
-    `<text x="${left - 6}" y="${at(y(share * highest) + 4)}" text-anchor="end">${(share * highest).toLocaleString('en')}</text>`,
+  const powers = powersOf(points.map(({ value }) => value))
+  const x = scale(steps, { from: left, to: width - right - 24 })
+  const y = scale(powers, { from: height - bottom, to: top })
+  const grid = powers.flatMap((power) => [
+    `<path class="grid" d="M${left} ${at(y(power))}H${width - right}"/>`,
+    `<text x="${left - 6}" y="${at(y(power) + 4)}" text-anchor="end">${power.toLocaleString('en')}</text>`,
   ])
   const ticks = steps.map((chunks) => {
     return `<text x="${at(x(chunks))}" y="${height - 12}" text-anchor="middle">${shortNumber(chunks)}</text>`
@@ -147,10 +152,25 @@ function colorOf(lines: readonly Line[], line: Line): number {
   return [...new Set(lines.map(({ label }) => label))].indexOf(line.label)
 }
 
-/** The next of 1, 2, 4, 5 and 8 times a power of ten. */
-function roundMax(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(value))
-  return (([1, 2, 4, 5, 8, 10] as const).find((step) => step * power >= value) ?? 10) * power
+/** The powers of ten around these values: two at least. */
+function powersOf(values: readonly number[]): readonly number[] {
+  const logs = (values.length === 0 ? [1] : values).map((value) =>
+    Math.log10(Math.max(value, LEAST)),
+  )
+  const first = Math.floor(Math.min(...logs))
+  const last = Math.max(first + 1, Math.ceil(Math.max(...logs)))
+  return Array.from({ length: last - first + 1 }, (_, index) => 10 ** (first + index))
+}
+
+/** From the first of some ascending values to the last. */
+function scale(
+  values: readonly number[],
+  { from, to }: { readonly from: number; readonly to: number },
+): (value: number) => number {
+  const log = (value: number) => Math.log10(Math.max(value, LEAST))
+  const [first, last] = [log(values[0] ?? 1), log(values.at(-1) ?? 1)]
+  const span = last === first ? 1 : last - first
+  return (value) => from + ((log(value) - first) / span) * (to - from)
 }
 
 function shortNumber(value: number): string {

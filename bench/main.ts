@@ -1,6 +1,6 @@
-/** Runs the scenarios one after the other and prints a table of each. */
+/** Runs scenarios one after the other and prints a table of each: without options, those of docs/performance.md. */
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compared } from './compared-checkouts.ts'
 import { growthPlot } from './growth-plot.ts'
@@ -72,6 +72,23 @@ const SCENARIOS: readonly Scenario[] = [
   maps,
 ]
 
+/** The tables of docs/performance.md, in their order. */
+const DOCUMENTED: readonly Scenario[] = [
+  startUp,
+  selectOne,
+  analytics,
+  insert,
+  search,
+  filters,
+  keyword,
+  agentOverhead,
+  growth,
+]
+
+const DOCS = join(import.meta.dir, '..', 'docs')
+const TABLES_BEGIN = '<!-- The tables of `npm run bench`; `--docs` writes them. -->'
+const TABLES_END = '<!-- The end of the tables. -->'
+
 process.exitCode = await main()
 
 async function main(): Promise<number> {
@@ -81,24 +98,41 @@ async function main(): Promise<number> {
     return values === null ? 2 : 0
   }
   const size = values.quick ? 'quick' : values.full ? 'full' : 'normal'
-  const wanted = values.only?.split(',') ?? usual()
+  const wanted = values.only?.split(',') ?? usual(values.all)
   const unknown = wanted.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name))
   if (unknown.length > 0) {
     const names = SCENARIOS.map((scenario) => scenario.name).join(', ')
     console.error(`No scenario ${unknown.join(', ')}; there are ${names}`)
     return 2
   }
-  console.log(`Commit ${commit()}; ${machine()}; sizes: ${size}`)
-  const chosen = SCENARIOS.filter((scenario) => wanted.includes(scenario.name))
+  const where = `Commit ${commit()}; ${machine()}; sizes: ${size}`
+  console.log(where)
+  const chosen = wanted.flatMap((wish) => SCENARIOS.find(({ name }) => name === wish) ?? [])
   const run: Run = {
     size,
     against: values.against === undefined ? null : resolve(values.against),
-    isMarkdown: values.markdown,
-    plot: values.plot ?? null,
+    isMarkdown: values.markdown || values.docs,
+    plot: values.plot ?? (values.docs ? join(DOCS, 'growth.svg') : null),
   }
-  let failures = 0
-  for (const scenario of chosen) failures += (await runScenario(scenario, run)) ? 0 : 1
-  return failures === 0 ? 0 : 1
+  const tables: string[] = []
+  for (const scenario of chosen) {
+    const table = await runScenario(scenario, run)
+    if (table !== null) tables.push(table)
+  }
+  if (values.docs) await writeTables([where, ...tables])
+  return tables.length === chosen.length ? 0 : 1
+}
+
+/** Replaces the tables in docs/performance.md. */
+async function writeTables(tables: readonly string[]): Promise<void> {
+  const file = Bun.file(join(DOCS, 'performance.md'))
+  const text = await file.text()
+  const [before, after] = [text.split(TABLES_BEGIN)[0], text.split(TABLES_END)[1]]
+  if (before === undefined || after === undefined) throw new Error('performance.md has no tables')
+  await Bun.write(
+    file,
+    [`${before}${TABLES_BEGIN}`, ...tables, `${TABLES_END}${after}`].join('\n\n'),
+  )
 }
 
 /** null: they are wrong, and what is wrong has been printed. */
@@ -110,7 +144,9 @@ function givenOptions() {
         quick: { type: 'boolean', default: false },
         full: { type: 'boolean', default: false },
         against: { type: 'string' },
+        all: { type: 'boolean', default: false },
         markdown: { type: 'boolean', default: false },
+        docs: { type: 'boolean', default: false },
         plot: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
@@ -128,9 +164,11 @@ function usage(): string {
   return `npm run bench -- [options]
 
   --only a,b          run these scenarios
+  --all               run all but those marked below; without, those of docs/performance.md
   --quick, --full     small or large sizes
   --against <folder>  measure another checkout beside this one
   --markdown          print Markdown tables
+  --docs              write the tables to docs/performance.md and the plot to docs/growth.svg
   --plot <file>       write the plot of growth as SVG
 
 Scenarios:
@@ -157,27 +195,30 @@ function machine(): string {
   return `${availableParallelism()} cores (${model}), ${gigabytes} GB, ${process.platform}; Bun ${Bun.version}`
 }
 
-function usual(): readonly string[] {
-  return SCENARIOS.filter(({ onlyWhenNamed }) => onlyWhenNamed !== true).map(({ name }) => name)
+function usual(isAll: boolean): readonly string[] {
+  const scenarios = isAll ? SCENARIOS.filter((one) => one.onlyWhenNamed !== true) : DOCUMENTED
+  return scenarios.map(({ name }) => name)
 }
 
-/** A scenario that fails says so and does not keep the others from running. */
-async function runScenario(scenario: Scenario, run: Run): Promise<boolean> {
+/** @returns what it printed; null for a scenario that failed, which ends with its error and not the others */
+async function runScenario(scenario: Scenario, run: Run): Promise<string | null> {
   const { name, title } = scenario
-  console.log(run.isMarkdown ? `\n### \`${name}\`: ${title}\n` : `\n${name}: ${title}\n`)
+  const heading = run.isMarkdown ? `### \`${name}\`: ${title}` : `${name}: ${title}`
+  console.log(`\n${heading}\n`)
   const startedAt = performance.now()
   try {
     const [measures, others] = await measured(scenario, run)
-    console.log(printedTable(measureRows(measures, others), run.isMarkdown))
+    const table = printedTable(measureRows(measures, others), run.isMarkdown)
+    console.log(table)
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
     if (!run.isMarkdown) console.log(`\n  took ${seconds} s`)
     if (scenario === growth && run.plot !== null) {
       await Bun.write(run.plot, growthPlot(measures, others))
     }
-    return true
+    return `${heading}\n\n${table}`
   } catch (error) {
     console.error(`  failed: ${error instanceof Error ? error.message : String(error)}`)
-    return false
+    return null
   }
 }
 

@@ -8,9 +8,8 @@ import { startStubVectors } from './stub-vectors.ts'
 import { BUCKETS, K, type VectorSet } from './vector-set.ts'
 
 export interface EiderPeerOptions extends Omit<Peer, 'open'> {
-  readonly environment?: Readonly<Record<string, string>>
-  /** Run after the rows are in. */
-  readonly afterFilling?: string
+  /** Built after the rows are in. */
+  readonly index?: 'ivf'
 }
 
 export const KNOWLEDGE_BASE = 'passages'
@@ -18,17 +17,16 @@ const ROWS_PER_INSERT = 2000
 const WORDS = 98
 
 /** The product as its users reach it: SQL over HTTP, JSON parsed on both sides. */
-export function eiderPeer({ environment, afterFilling, ...peer }: EiderPeerOptions): Peer {
-  return { ...peer, open: (places) => openEider(places, environment ?? {}, afterFilling) }
+export function eiderPeer({ index, ...peer }: EiderPeerOptions): Peer {
+  return { ...peer, open: (places) => openEider(places, index) }
 }
 
 async function openEider(
   { set, folder }: PeerPlaces,
-  environment: Readonly<Record<string, string>>,
-  afterFilling: string | undefined,
+  index: EiderPeerOptions['index'],
 ): Promise<OpenPeer> {
   const stub = startStubVectors(set)
-  const server = await startServer({ dataDirectory: folder, environment }).catch((error) => {
+  const server = await startServer({ dataDirectory: folder }).catch((error) => {
     stub.stop()
     throw error
   })
@@ -39,7 +37,7 @@ async function openEider(
     pid: server.pid,
     load: async () => {
       await fillWithVectors(client, set.rowCount, stub.model)
-      if (afterFilling !== undefined) await client.sql(afterFilling)
+      if (index !== undefined) await indexed(client, index)
     },
     search: (request) => searched(request, set, nearest),
     close: async () => {
@@ -47,6 +45,21 @@ async function openEider(
       stub.stop()
     },
   }
+}
+
+const INDEX_MS_MAX = 600_000
+const POLL_MS = 200
+
+async function indexed(client: EiderClient, type: string): Promise<void> {
+  await client.sql(`CREATE INDEX ON KNOWLEDGE_BASE ${KNOWLEDGE_BASE} WITH (type = '${type}')`)
+  const deadline = performance.now() + INDEX_MS_MAX
+  while (performance.now() < deadline) {
+    const { rows } = await client.sql('SHOW INDEXES')
+    // It may decline to use lists, which is an answer too.
+    if (!JSON.stringify(rows).includes('"building"')) return
+    await Bun.sleep(POLL_MS)
+  }
+  throw new Error(`No index after ${INDEX_MS_MAX / 1000} s`)
 }
 
 /** A knowledge base of one document per row: `row 17` and 98 words more, with its bucket. The vectors come from the stub. */
@@ -99,7 +112,8 @@ export function nearestOf(client: EiderClient): Nearest {
   }
 }
 
-async function searched(
+/** A closed loop of searches by clients in this process. */
+export async function searched(
   { clients, count, durationMs, from, keep }: SearchRequest,
   { queries }: VectorSet,
   nearest: Nearest,

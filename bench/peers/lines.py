@@ -38,11 +38,13 @@ class Vectors:
 
 def serve(peer_of):
     """@param peer_of(vectors, folder, kind) -> an object with versions, load(), client(),
-    query(index) -> what a search takes, search(client, query, keep, setting) -> ids, and close()."""
+    query(index) -> what a search takes, search(client, query, keep, setting) -> ids, and close().
+    `address`, if it has one, is where other clients reach it."""
     set_folder, own_folder, kind = (sys.argv[1:] + [""])[:3]
     peer = peer_of(Vectors(set_folder), Path(own_folder), kind)
     clients = []
-    print(json.dumps({"versions": peer.versions}), flush=True)
+    address = getattr(peer, "address", None)
+    print(json.dumps({"versions": peer.versions, "address": address}), flush=True)
     try:
         for line in sys.stdin:
             command = json.loads(line)

@@ -1,5 +1,6 @@
 import { eiderPeer } from './eider-peer.ts'
 import type { Peer, Setting } from './peer.ts'
+import { pgvectorHttpPeer } from './pgvector-http-peer.ts'
 import { processPeer } from './process-peer.ts'
 
 const NOTHING: readonly Setting[] = [{ label: '', value: null }]
@@ -16,6 +17,7 @@ export function allPeers(python: string): readonly Peer[] {
   const postgres = { ...POSTGRES, python }
   return [
     eiderPeer({ ...eider, name: 'eider', label: 'Eider' }),
+    eiderPeer({ ...eider, name: 'eider-ivf', label: 'Eider IVF', index: 'ivf' }),
     processPeer({
       ...{ ...IN_PROCESS, python, script: 'duckdb-peer.py' },
       ...{ name: 'duckdb', label: 'DuckDB exact' },
@@ -27,6 +29,10 @@ export function allPeers(python: string): readonly Peer[] {
     processPeer({
       ...{ ...postgres, kind: 'hnsw', settings: GRAPH },
       ...{ name: 'pgvector-hnsw', label: 'pgvector HNSW' },
+    }),
+    pgvectorHttpPeer({
+      ...{ ...postgres, kind: 'hnsw', settings: GRAPH },
+      ...{ name: 'pgvector-http', label: 'pgvector HNSW behind a bare server' },
     }),
     processPeer({
       ...{ ...IN_PROCESS, python, script: 'sqlite-vec-peer.py' },

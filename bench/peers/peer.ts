@@ -14,7 +14,7 @@ export interface Peer {
   open(places: PeerPlaces): Promise<OpenPeer>
 }
 
-export type Reach = 'in process' | 'SQL over a socket' | 'SQL over HTTP'
+export type Reach = 'in process' | 'SQL over a socket' | 'SQL over HTTP' | 'JSON over HTTP'
 
 export interface Setting {
   /** Empty where there is nothing to set. */
@@ -31,6 +31,8 @@ export interface PeerPlaces {
 
 export interface OpenPeer {
   readonly versions: string
+  /** Where other clients reach it; null: nowhere. */
+  readonly address?: string | null
   /** Of the process whose memory counts, with its children. */
   readonly pid: number
   /** Inserts the set and builds the index, if any. */

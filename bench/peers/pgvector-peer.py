@@ -69,6 +69,7 @@ class PgvectorPeer:
         except BaseException:
             self.close()
             raise
+        self.address = str(self.sockets)
         self.versions = f"pgvector {extension}, PostgreSQL {version}"
 
     def _as_owner(self):

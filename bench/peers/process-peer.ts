@@ -50,9 +50,9 @@ async function openProcess(
   }
   try {
     // The shape of each answer is that of `lines.py`.
-    const { versions } = (await next()) as { readonly versions: string }
+    const first = (await next()) as Required<Pick<OpenPeer, 'versions' | 'address'>>
     return {
-      versions,
+      ...first,
       pid: child.pid,
       load: async () => void (await ask({ command: 'load' })),
       // As above.

@@ -1,5 +1,5 @@
 /** The built-in chat model on recorded searches: what an agent would answer, without a server. */
-import { observationOf } from '../../src/agents/data/observation.ts'
+import { observationOf } from '../../src/agents/data/agent-data.ts'
 import type { ChatMessage, Embedder, ToolCall } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts'

@@ -1,30 +1,13 @@
 /** Jobs of the server: watched until they are over. */
+import type { JOB } from '../api/http/answers/records/catalog-schemas.ts'
+import type { Wire } from '../api/http/request/schema-words.ts'
 import { CommandError } from './command-error.ts'
 import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
 import { counted, type Output } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
 /** The server's record of a job. */
-export interface JobRecord {
-  readonly id: number
-  readonly kind: string
-  readonly state: string
-  readonly project: string
-  readonly knowledge_base: string | null
-  readonly title: string
-  readonly created_at: string
-  readonly started_at: string | null
-  readonly finished_at: string | null
-  readonly rows: number
-  readonly documents: number
-  readonly chunks: number
-  readonly total: number | null
-  readonly rate: number | null
-  readonly remaining_seconds: number | null
-  readonly error: string | null
-  readonly errors: readonly { readonly item: string; readonly message: string }[]
-  readonly error_count: number
-}
+export type JobRecord = Wire<typeof JOB>
 
 const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
 

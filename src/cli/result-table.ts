@@ -36,10 +36,6 @@ export class ResultTable {
     this.#style = style
   }
 
-  get rowCount(): number {
-    return this.#rowCount
-  }
-
   /** @returns what can be written now */
   add(rows: readonly (readonly unknown[])[]): string {
     if (this.#layout !== null) return rows.map((row) => this.#row(row)).join('')

@@ -30,6 +30,15 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
+/** The fields with a value, so that spreading them over others changes nothing else. */
+export function definedFields<T extends object>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
+  // The entries that stay have their own types.
+  return Object.fromEntries(defined) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
 /** Where a text stops being JSON, and why: the engine's own parser does not say where. */
 
 interface JsonText {

@@ -1,5 +1,6 @@
 import { type ChatDefaults, compatibleServer, type ModelRef } from '../core/domain/model-ref.ts'
 import { AppError } from '../core/errors.ts'
+import { definedFields } from '../core/json.ts'
 import { checkNamedAddress, type Guard, isTrustedHost } from '../core/runtime/address-policy.ts'
 
 /** A model's address and key. */
@@ -91,8 +92,7 @@ function operatorsAddress(provider: string, chat: ChatDefaults): EndpointAddress
   if (chat.operatorProvider !== provider) return {}
   const [baseUrl, apiKey] = [nonBlank(chat.operatorBaseUrl), nonBlank(chat.operatorApiKey)]
   return {
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...definedFields({ baseUrl, apiKey }),
   }
 }
 

@@ -13,8 +13,7 @@ import type {
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
-import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
-import { IvfAdvice } from './ivf/ivf-advice.ts'
+import { IvfAccelerator, IvfAdvice } from './ivf/ivf-accelerator.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'
@@ -23,8 +22,8 @@ import type { VectorMemory } from './vectors/vector-memory.ts'
 /** Rows of removed vectors allowed beyond the number of vectors. */
 const EMPTY_ROWS_MAX = 20_000
 
-/** Batches that wait for a thread while a cache is loaded: three megabytes each with 384 dimensions. */
-const BATCHES_AT_ONCE = 3
+/** Vectors that wait for a thread while a cache is loaded. */
+const WAITING_BYTES_MAX = 32 * 1024 ** 2
 
 /** Distances computed before the event loop gets its turn. */
 const DISTANCES_PER_TURN = 1_024
@@ -229,11 +228,12 @@ export class VectorCache {
           index.apply({ ...batch, revision })
           continue
         }
+        const waitingMax = Math.max(2, Math.floor(WAITING_BYTES_MAX / batch.vectors.byteLength))
         const storing = index.applyInThread({ ...batch, revision })
         // Failures are reported below.
         storing.catch(() => {})
         stored.push(storing)
-        await stored[stored.length - BATCHES_AT_ONCE]
+        await stored[stored.length - waitingMax]
       }
       await Promise.all(stored)
       signal.throwIfAborted()

@@ -45,7 +45,7 @@ export class WireMessages {
   #isHeld = false
   #isPassing = false
   #isPaused = false
-  #hasFailed = false
+  #hasEnded = false
 
   /** @param pass the library's parser, which is given one whole message at a time */
   constructor(format: WireFormat, stream: () => WireStream, pass: (message: Buffer) => void) {
@@ -55,7 +55,7 @@ export class WireMessages {
   }
 
   take(bytes: Buffer): void {
-    if (this.#hasFailed) return
+    if (this.#hasEnded) return
     this.#pieces.push(bytes)
     this.#waitingBytes += bytes.length
     this.#go()
@@ -76,8 +76,16 @@ export class WireMessages {
     this.#unreadBytes = 0
   }
 
+  /** Nothing more is read, and what was read is dropped. */
+  end(error?: Error): void {
+    this.#hasEnded = true
+    this.#pieces.length = 0
+    this.#waitingBytes = 0
+    this.#stream().destroy(error)
+  }
+
   #go(): void {
-    if (this.#isPassing || this.#hasFailed) return
+    if (this.#isPassing || this.#hasEnded) return
     this.#isPassing = true
     try {
       this.#turn ??= this.#begunTurn()
@@ -85,7 +93,7 @@ export class WireMessages {
       while (hasMore && !this.#isHeld && !this.#turn.isSpent) hasMore = this.#passNext()
       this.#setPaused(hasMore)
     } catch (error) {
-      this.#fail(error instanceof Error ? error : new Error(String(error)))
+      this.end(error instanceof Error ? error : new Error(String(error)))
     } finally {
       this.#isPassing = false
     }
@@ -104,12 +112,6 @@ export class WireMessages {
     this.#isPaused = isPaused
     if (isPaused) this.#stream().pause()
     else this.#stream().resume()
-  }
-
-  #fail(error: Error): void {
-    this.#hasFailed = true
-    this.#pieces.length = 0
-    this.#stream().destroy(error)
   }
 
   /** @returns false: no whole message waits */

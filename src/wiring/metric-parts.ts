@@ -1,5 +1,6 @@
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../api/http/request/running-requests.ts'
+import { isHere } from '../core/domain/access/catalog-snapshot.ts'
 import type { FinishedRun } from '../core/domain/agents/completion-event.ts'
 import { JOB_STATES, type Job } from '../core/domain/flow/job.ts'
 import type { SearchMode } from '../core/domain/hybrid-search.ts'
@@ -15,7 +16,6 @@ import type {
   NearestSearch,
   VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
-import { isHere } from '../core/domain/remote-storage.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
 import { AppError, ERRORS, toAppError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'

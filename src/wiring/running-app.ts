@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AgentPool } from '../agents/questions/agent-pool.ts'
+import type { Peer } from '../api/http/access/rate-limits.ts'
 import type { ListenAddress, Listener } from '../api/http/listen.ts'
-import type { Peer } from '../api/http/request/arrivals.ts'
 import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'

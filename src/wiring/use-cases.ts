@@ -1,9 +1,9 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Attachments, MapUses, UseCases } from '../api/http/request/route-context.ts'
+import { requireHere } from '../core/domain/access/catalog-snapshot.ts'
 import { type Principal, type Rights, rightsOf } from '../core/domain/access/principal.ts'
 import type { ImportFiles } from '../core/domain/ports/document-ports.ts'
 import type { TokenCounter } from '../core/domain/ports/model-ports.ts'
-import { requireHere } from '../core/domain/remote-storage.ts'
 import {
   type Attachment,
   attachJobOf,

@@ -54,3 +54,14 @@ browserTest('an agent is created and changed in two windows; the second is warne
     expect(await browser.send('GET', '/api/projects/mindsdb/agents')).toEqual([])
   })
 })
+
+browserTest('tables that cannot be listed are not called missing', async () => {
+  await browser.visit('/create/agent', { expectedErrors: /503/ }, async ({ page }) => {
+    const main = page.getByRole('main')
+    await main.getByRole('region', { name: 'Tables, files and views' }).waitFor()
+    await page.route('**/api/sql/**', (route) => route.fulfill({ status: 503, body: 'away' }))
+    await page.reload()
+    await main.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+    expect(await main.getByRole('region', { name: 'Tables, files and views' }).count()).toBe(0)
+  })
+})

@@ -54,9 +54,11 @@ export interface VisitOptions {
   readonly expectedErrors?: RegExp
 }
 
-/** One server and one browser for the tests of a file. */
+/** One for the tests of all files of a process, which ends it: a visit has a profile of its own anyway. */
+const shared: { browser?: Promise<Browser> } = {}
+
+/** One server for the tests of a file. */
 export function browserOver(environment: Readonly<Record<string, string>> = {}) {
-  let browser: Promise<Browser> | undefined
   let folder: Promise<string> | undefined
   let server: Promise<ServerProcess> | undefined
   const serverOf = () => {
@@ -68,12 +70,11 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     return startServer({ dataDirectory: await folder, environment, ...place })
   }
   const browserOf = () => {
-    browser ??= startChromium({ slowMo: SLOW_STEPS_MS })
-    return browser
+    shared.browser ??= startChromium({ slowMo: SLOW_STEPS_MS })
+    return shared.browser
   }
   afterAll(async () => {
-    // One that did not start leaves nothing to close; the other has to end all the same.
-    await browser?.then((started) => started.close()).catch(() => {})
+    // One that did not start leaves nothing to end.
     await server?.then((started) => started.stop()).catch(() => {})
     if (folder !== undefined) await rm(await folder, { recursive: true, force: true })
   })

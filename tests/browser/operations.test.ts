@@ -57,7 +57,7 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
     await page.unrouteAll({ behavior: 'wait' })
     const used = page.getByRole('region', { name: 'Memory and disk by knowledge base' })
     const row = used.getByRole('row', { name: /^teas/ })
-    await row.getByText('whole in memory').waitFor()
+    await row.getByText('on disk and in memory').waitFor()
     await row.getByRole('link', { name: 'teas' }).click()
     await page.waitForURL('**/projects/mindsdb/knowledge_bases/teas')
   })

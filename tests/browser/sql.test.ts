@@ -54,7 +54,7 @@ browserTest(
       await page.reload()
       await page.locator('.cm-content', { hasText: 'range(5)' }).waitFor()
       expect(await page.getByLabel(':factor', { exact: true }).inputValue()).toBe('10')
-      // What only reads runs again by itself.
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
       await page.getByText('amount by name: 5 bars, from 0 to 40.').waitFor()
     })
   },

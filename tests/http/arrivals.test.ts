@@ -2,8 +2,8 @@
 import { afterEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import type { Peer } from '../../src/api/http/access/rate-limits.ts'
 import type { Listener } from '../../src/api/http/listen.ts'
-import type { Peer } from '../../src/api/http/request/arrivals.ts'
 import { requestOf, type TestServer, testServer } from './server-fixture.ts'
 
 const listeners: Listener[] = []

@@ -268,6 +268,32 @@ describe('what leads through a site is left out', () => {
     expect(read.columns).toEqual({ kind: 'index' })
     expect(read.links.length).toBe(40)
   })
+
+  const commands = (after = '') => {
+    const names = Array.from({ length: 40 }, (_, at) => `<a href="/c${at}">git-${at}</a>${after}`)
+    return `<main><h1>Commands</h1><pre>${names.join('\n')}</pre></main>`
+  }
+
+  test.each([
+    ['of linked commands in a block of code', 'Commands', commands(), 40],
+    [
+      "of one letter of a manual's index",
+      'API Alphabetic Index q-s for libxslt',
+      `<main>${'<dl><dt>word</dt><dd><a href="/x">xsltGetKeyOfAll</a></dd></dl>'.repeat(60)}</main>`,
+      60,
+    ],
+    ['of a folder', 'Index of /pub', commands('   2024-01-01 10:00   12K'), 40],
+  ])('a page %s is marked', async (_, title, body, count) => {
+    const read = await page(`<title>${title}</title>${body}`)
+    expect(read).toMatchObject({ title, content: `A list of ${count} links.` })
+    expect(read.columns).toEqual({ kind: 'index' })
+  })
+
+  test('linked code with a word about each is text', async () => {
+    const read = await page(`<title>Commands</title>${commands(' records the changes')}`)
+    expect(read.columns).toEqual({})
+    expect(read.content).toContain('git-7 records the changes')
+  })
 })
 
 describe('what a page says about itself', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { ReadDocument } from '../../src/core/domain/ports/reading-ports.ts'
 import type { Recognized } from '../../src/core/domain/uploaded-file.ts'
 import { readDocument } from '../../src/reading/processes/read-file.ts'
@@ -187,20 +187,72 @@ test('accents that are drawn before their letter belong to it', async () => {
   const within = line('na', 72, 700) + accent(82.57) + line('ive readers', 83.12, 700)
   expect(await contentOf(within)).toBe('naïve readers')
   expect(await contentOf(accent(71.45) + line('ile de la Cite', 72, 700))).toBe('ïle de la Cite')
+  // Narrower than its letter, on either side of its start, and raised over a capital.
+  for (const [accentX, letterX] of [
+    [81.44, 80.33],
+    [80.33, 81.5],
+  ] as const) {
+    const name = line('M', 72, 700) + accent(accentX) + line('oller is a name', letterX, 700)
+    expect(await contentOf(name)).toBe('Möller is a name')
+  }
+  const raised = line('\xa8', 74.2, 702.2) + line('Osterreich is far', 72, 700)
+  expect(await contentOf(raised)).toBe('Österreich is far')
 })
 
-test('the authors below a title are not a heading', async () => {
+test('an accent beside its letter belongs to it, an apostrophe does not', async () => {
+  expect(await contentOf(line('Herr M\xa8oller, in \xa8Ostersund', 72, 700))).toBe(
+    'Herr Möller, in Östersund',
+  )
+  expect(await contentOf(line('l\xb4eau, 5 \xa8 x', 72, 700))).toBe('l´eau, 5 ¨ x')
+})
+
+describe('the authors below a title', () => {
   const text = block(
     Array(20).fill('The text of the paper has words of some length in it.'),
     72,
     600,
   )
   const title = line('A Study of Tea', 72, 740, 'F2', 20)
-  const authors = line('Ada B. Lovelace, Charles Babbage and Mary von Stein', 72, 715, 'F1', 13)
   const heading = line('Steeping, Pouring and Drinking', 72, 640, 'F2', 13)
-  const content = await contentOf(title + authors + heading + text)
-  expect(content).toContain('\n\nAda B. Lovelace, Charles Babbage and Mary von Stein\n\n')
-  expect(content).toMatch(/# Steeping, Pouring and Drinking/)
+  const columns = ['Ada Lovelace', 'Charles Babbage', 'Mary Stein']
+
+  test.each([
+    ['with commas', line('Ada B. Lovelace, Charles Babbage and Mary von Stein', 72, 715, 'F1', 13)],
+    ['with numbers of notes', line('Ada Lovelace1,2, Charles Babbage1', 72, 715, 'F1', 13)],
+    ['with marks of notes', line('Ada Lovelace*   Charles Babbage*   Mary Stein', 72, 715, 'F2')],
+    [
+      'apart and bold',
+      columns.map((name, at) => line(name, 72 + at * 140, 715, 'F2', 12)).join(''),
+    ],
+  ])('%s are not a heading', async (_, authors) => {
+    const content = await contentOf(title + authors + heading + text)
+    expect(content).toMatch(/^# A Study of Tea\n\nAda [^#]+\n\n#+ Steeping, Pouring and Drinking\n/)
+  })
+
+  test('are not confused with a title of several capitalised words', async () => {
+    const second = line('Artificial Intelligence and Machine Learning', 72, 715, 'F1', 13)
+    expect(await contentOf(title + second + heading + text)).toContain('# Artificial Intelligence')
+  })
+})
+
+test('a tag in the right margin does not cut the prototype that it names', async () => {
+  const intro = block(['The text before it has a line of some length, up to the margin.'], 72, 700)
+  const prototype =
+    line('int getopt_long (int argc, char *const *argv, const char', 72, 650, 'F2') +
+    line('[Function]', 480, 650) +
+    line('*shortopts, const struct option *longopts)', 110, 638, 'F2') +
+    block(['Decodes the options.'], 90, 618) +
+    line('int asn1_delete_element (asn1_node structure, const char *', 72, 550, 'F2') +
+    line('[Function]', 480, 550) +
+    line('* list, int', 110, 538, 'F1') +
+    line('element_name)', 110, 526, 'F3') +
+    block(['Deletes it.'], 90, 506) +
+    line('size_t strlen (const char *s)', 72, 590, 'F2') +
+    line('[Function]', 480, 590) +
+    block(['The length of a string.'], 90, 578)
+  expect(await contentOf(intro + prototype)).toEndWith(
+    '\n\n[Function] int getopt_long (int argc, char *const *argv, const char *shortopts, const struct option *longopts)\n\nDecodes the options.\n\n[Function] size_t strlen (const char *s)\n\nThe length of a string.\n\n[Function] int asn1_delete_element (asn1_node structure, const char * * list, int\nelement_name)\n\nDeletes it.',
+  )
 })
 
 test('raised digits are not part of the number before them', async () => {

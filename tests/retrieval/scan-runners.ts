@@ -1,10 +1,5 @@
 /** What scans where no threads are wanted. */
-import {
-  type AssignTask,
-  assignSteps,
-  type ScanRunner,
-  scan,
-} from '../../src/retrieval/vectors/scan.ts'
+import { runTask, type ScanRunner } from '../../src/retrieval/vectors/scan.ts'
 import type { ScanSharing, VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 
 /** Even small indexes are scanned by threads, in as many parts as there are threads. */
@@ -18,8 +13,6 @@ export const NO_THREADS: ScanRunner = {
   threadCount: 1,
   idleCount: 0,
   run: () => Promise.reject(new Error('a small index needs no thread')),
-  assign: () => Promise.reject(new Error('lists are never trained')),
-  store: () => Promise.reject(new Error('a small index is filled by its caller')),
 }
 
 /** The calling thread does all, a task at a time; `onTask` hears of each that compares rows. */
@@ -28,16 +21,12 @@ export function callingThread(memory: VectorMemory, onTask: () => void = () => {
     threadCount: 1,
     idleCount: 1,
     run: async (task, signal) => {
-      signal.throwIfAborted()
-      return scan(memory.kernel, task)
+      if (task.kind !== 'scan') {
+        await Promise.resolve()
+        onTask()
+      }
+      signal?.throwIfAborted()
+      return runTask(memory.kernel, task)
     },
-    assign: async (task: AssignTask, signal) => {
-      await Promise.resolve()
-      onTask()
-      signal.throwIfAborted()
-      const steps = assignSteps(memory.kernel, task)
-      for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
-    },
-    store: () => Promise.reject(new Error('the index is filled without threads')),
   }
 }

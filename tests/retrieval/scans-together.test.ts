@@ -3,10 +3,12 @@ import { openKernel } from '../../src/retrieval/kernel/open-kernel.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import {
   areOfSameRows,
+  type ResultOf,
+  runTask,
   type ScanResult,
   type ScanTask,
-  scan,
   scanStepsTogether,
+  type ThreadTask,
 } from '../../src/retrieval/vectors/scan.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import {
@@ -32,10 +34,12 @@ function collected(memory: VectorMemory) {
   const kernels = [1, 2, 3, 4].map((slot) => openKernel(memory.memory, slot))
   const waiting: Waiting[] = []
   let doneTogether = 0
-  const run = (task: ScanTask) => {
+  const run = async <T extends ThreadTask>(task: T) => {
+    if (task.kind !== 'scan') throw new Error('only scans are collected')
     const found = Promise.withResolvers<ScanResult>()
     waiting.push({ task, found })
-    return found.promise
+    // A scan's result.
+    return (await found.promise) as ResultOf<T>
   }
   const doAll = () => {
     const jobs = waiting.splice(0)
@@ -46,7 +50,7 @@ function collected(memory: VectorMemory) {
     const [first] = scans
     if (first === undefined) return
     if (first.kernel.joinLook() === 0 || !scans.every((one) => areOfSameRows(first, one))) {
-      for (const { task, found } of jobs) found.resolve(scan(memory.kernel, task))
+      for (const { task, found } of jobs) found.resolve(runTask(memory.kernel, task))
       return
     }
     doneTogether += jobs.length

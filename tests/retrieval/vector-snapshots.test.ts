@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
-import { type ScanRunner, scan } from '../../src/retrieval/vectors/scan.ts'
+import { runTask, type ScanRunner } from '../../src/retrieval/vectors/scan.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
 import { ALL_BY_THREADS, NO_THREADS } from './scan-runners.ts'
@@ -28,7 +28,7 @@ describe('a search that takes its time', () => {
       idleCount: 1,
       run: async (task) => {
         await told.promise
-        return scan(memory.kernel, task)
+        return runTask(memory.kernel, task)
       },
     }
     return { runner, scanNow: told.resolve }
@@ -78,7 +78,7 @@ describe('a search that takes its time', () => {
         idleCount: 1,
         run: (_, stopped) =>
           new Promise((_, reject) => {
-            stopped.addEventListener('abort', () => reject(stopped.reason))
+            stopped?.addEventListener('abort', () => reject(stopped.reason))
           }),
       },
     })

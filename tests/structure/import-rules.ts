@@ -16,7 +16,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ingest: ['core', 'reading'],
   query: ['core', 'sql', 'retrieval', 'ingest'],
   api: ['core', 'query', 'ingest', 'agents'],
-  cli: ['core', 'store'],
+  cli: ['core', 'store', 'api'],
   ui: ['core', 'api'],
 }
 

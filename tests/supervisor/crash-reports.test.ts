@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CrashReports } from '../../src/ops/supervisor/crash-reports.ts'
 import { NO_RESTARTS, type Restarts } from '../../src/ops/supervisor/restart-policy.ts'
+import { CrashReports } from '../../src/ops/supervisor/running-table.ts'
 
 const CRASH_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const REFUSE_MS = 600_000

@@ -66,17 +66,24 @@ export async function forever(work: () => Promise<void>): Promise<never> {
   for (;;) await work()
 }
 
-/** Runs in the process: prints `kind port` for each, then answers a kind with all that was received by it, as hex. */
+/**
+ * Runs in the process: prints `kind port` for each, then answers a kind with how many connections to it are open, and all
+ * that was received by it, as hex.
+ */
 export async function serveBehaviours(
   behaviours: Readonly<Record<string, Behaviour>>,
 ): Promise<void> {
   const received = new Map<string, Buffer>()
+  const open = new Map<string, number>()
   for (const [kind, behave] of Object.entries(behaviours)) {
     const note = (bytes: Buffer) => {
       const before = received.get(kind) ?? Buffer.alloc(0)
       received.set(kind, Buffer.concat([before, bytes]).subarray(0, 1_000_000))
     }
+    const count = (change: number) => open.set(kind, (open.get(kind) ?? 0) + change)
     const server = createServer((socket) => {
+      count(1)
+      socket.once('close', () => count(-1))
       behave(new Peer(socket, note)).then(
         () => socket.end(),
         () => socket.destroy(),
@@ -89,7 +96,8 @@ export async function serveBehaviours(
   }
   const questions = createInterface({ input: process.stdin })
   questions.on('line', (kind) => {
-    process.stdout.write(`received ${received.get(kind)?.toString('hex') ?? ''}\n`)
+    const bytes = received.get(kind)?.toString('hex') ?? ''
+    process.stdout.write(`received ${open.get(kind) ?? 0} ${bytes}\n`)
   })
   questions.on('close', () => process.exit(0))
 }
@@ -98,7 +106,14 @@ export interface MisbehavingServer {
   portOf(kind: string): number
   /** All that clients have sent to it. */
   receivedBy(kind: string): Promise<Buffer>
+  /** Connections to it that the client has not closed. */
+  openOf(kind: string): Promise<number>
   stop(): Promise<void>
+}
+
+interface PeerState {
+  readonly open: number
+  readonly received: Buffer
 }
 
 /** @param entry a file that calls `serveBehaviours` */
@@ -113,27 +128,32 @@ export async function startMisbehaving(
   })
   const ports = new Map<string, number>()
   /** Those that wait for an answer, in the order of their questions. */
-  const waiting: ((text: string) => void)[] = []
+  const waiting: ((state: PeerState) => void)[] = []
   const ready = Promise.withResolvers<void>()
   void eachLine(child.stdout, (line) => {
-    const [kind = '', rest = ''] = line.split(' ')
-    if (kind === 'received') return waiting.shift()?.(rest)
+    const [kind = '', rest = '', bytes = ''] = line.split(' ')
+    if (kind === 'received') {
+      return waiting.shift()?.({ open: Number(rest), received: Buffer.from(bytes, 'hex') })
+    }
     ports.set(kind, Number(rest))
     if (kinds.every((one) => ports.has(one))) ready.resolve()
   })
   await ready.promise
+  const stateOf = (kind: string) => {
+    const { promise, resolve } = Promise.withResolvers<PeerState>()
+    waiting.push(resolve)
+    child.stdin.write(`${kind}\n`)
+    child.stdin.flush()
+    return promise
+  }
   return {
     portOf(kind) {
       const port = ports.get(kind)
       if (port === undefined) throw new Error(`no such behaviour: ${kind}`)
       return port
     },
-    async receivedBy(kind) {
-      const answer = new Promise<string>((resolve) => waiting.push(resolve))
-      child.stdin.write(`${kind}\n`)
-      child.stdin.flush()
-      return Buffer.from(await answer, 'hex')
-    },
+    receivedBy: async (kind) => (await stateOf(kind)).received,
+    openOf: async (kind) => (await stateOf(kind)).open,
     async stop() {
       child.kill('SIGKILL')
       await child.exited

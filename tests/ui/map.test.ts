@@ -3,7 +3,7 @@ import type { PointValues } from '../../src/ui/api/maps.ts'
 import {
   lookOf,
   moved,
-  PointIndex,
+  nearestPoint,
   placeLabels,
   type Selection,
   selectedPoints,
@@ -29,14 +29,12 @@ test('zooming keeps what is under the pointer, and moving follows it', () => {
   expect([Math.round(movedX - x), Math.round(movedY - y)]).toEqual([10, -5])
 })
 
-test('the nearest point and those of a rectangle are found', () => {
+test('the nearest point is found', () => {
   const x = Uint16Array.from([100, 5000, 65_535, 5200])
   const y = Uint16Array.from([100, 5000, 65_535, 5000])
-  const index = new PointIndex({ count: 4, x, y, regions: new Uint16Array(4) })
-  expect(index.nearest(5090, 5000, 300)).toBe(1)
-  expect(index.nearest(30_000, 30_000, 300)).toBeNull()
-  expect(index.within(4000, 4000, 5100, 9000)).toEqual([1])
-  expect(index.within(0, 0, 65_535, 65_535)).toHaveLength(4)
+  const points = { count: 4, x, y, regions: new Uint16Array(4) }
+  expect(nearestPoint(points, 5090, 5000, 300)).toBe(1)
+  expect(nearestPoint(points, 30_000, 30_000, 300)).toBeNull()
 })
 
 test('the selection is in the address and comes back from it', () => {
@@ -58,7 +56,7 @@ test('the selection is in the address and comes back from it', () => {
   }
   const of = (selection: Selection | undefined, by: PointValues = values) => {
     const found = selectedPoints(selection, {
-      ...{ version: '7-1-3', points, index: new PointIndex(points), regions, values: by },
+      ...{ version: '7-1-3', points, regions, values: by },
     })
     return found && [...found]
   }

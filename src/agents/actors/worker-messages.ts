@@ -3,7 +3,7 @@ import { type Action, EVIDENCE_LEVELS } from '../../core/domain/agents/completio
 import type { ChatDefaults, ModelRef } from '../../core/domain/model-ref.ts'
 import { isModelFeature, type ModelFeature } from '../../core/domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { definedFields, isObject } from '../../core/json.ts'
 import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 
 /** All that a worker needs to know for one question. It can be cloned between threads. */
@@ -67,8 +67,7 @@ export function failureToSend(error: unknown): Failure {
   return {
     ...{ code, message },
     ...(status === undefined ? {} : { providerStatus: status }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(thrown === undefined ? {} : { thrown }),
+    ...definedFields({ retryAfterSeconds, thrown }),
   }
 }
 

@@ -8,7 +8,7 @@ import { fullName, nameKey } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
-import type { FirstRows } from '../data/observation.ts'
+import type { FirstRows } from '../data/agent-data.ts'
 
 /** A chunk as the model was shown it. */
 export interface ShownPassage {

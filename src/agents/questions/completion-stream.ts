@@ -15,7 +15,7 @@ import {
 } from '../../core/domain/agents/completion-event.ts'
 import type { JsonSchema, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { definedFields, isObject } from '../../core/json.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
@@ -107,10 +107,7 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
     ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
     citations,
     evidence,
-    ...(low_evidence === undefined ? {} : { low_evidence }),
-    ...(statements === undefined ? {} : { statements }),
-    ...(charts === undefined ? {} : { charts }),
-    ...(result === undefined ? {} : { result }),
+    ...definedFields({ low_evidence, statements, charts, result }),
     warnings,
   }
 }

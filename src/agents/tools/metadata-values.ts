@@ -2,8 +2,7 @@ import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { fullName, literal, nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type DataReader, sqlName, sqlTableName } from '../data/agent-data.ts'
-import { observationOf } from '../data/observation.ts'
+import { type DataReader, observationOf, sqlName, sqlTableName } from '../data/agent-data.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
 
 const VALUES = 30

@@ -7,11 +7,12 @@ import {
   type AvailableData,
   type DataReader,
   dataReader,
+  type FirstRows,
   namedKnowledgeBases,
+  observationOf,
   type Select,
   type TypedRows,
 } from '../data/agent-data.ts'
-import { type FirstRows, observationOf } from '../data/observation.ts'
 import { citationsOf } from '../evidence/citations.ts'
 import {
   FinalRows,

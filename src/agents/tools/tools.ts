@@ -3,8 +3,13 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName, quote } from '../../core/domain/names.ts'
 import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import { type AvailableData, type DataReader, sqlName, sqlTableName } from '../data/agent-data.ts'
-import { observationOf } from '../data/observation.ts'
+import {
+  type AvailableData,
+  type DataReader,
+  observationOf,
+  sqlName,
+  sqlTableName,
+} from '../data/agent-data.ts'
 import { READ_DOCUMENT } from './document-pages.ts'
 import { CHART } from './drawn-chart.ts'
 import { METADATA_VALUES } from './metadata-values.ts'

@@ -1,7 +1,7 @@
 import { isQuery } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
-import type { Peer } from './request/arrivals.ts'
+import type { Peer } from './access/rate-limits.ts'
 import { failureResponseAt } from './request/error-response.ts'
 import type { Connection, RunningRequests } from './request/running-requests.ts'
 

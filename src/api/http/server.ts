@@ -14,7 +14,8 @@ import {
   refuseCrossSite,
   refuseForeignHost,
 } from './access/authentication.ts'
-import { keyTextOf } from './access/key-access.ts'
+import type { Peer } from './access/rate-limits.ts'
+import { keyTextOf } from './access/rate-limits.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
 import { chatOperations, modelOperations } from './openai/chat-routes.ts'
@@ -25,9 +26,7 @@ import { responseOperations } from './openai/response-routes.ts'
 import { vectorStoreFileOperations } from './openai/vector-store-file-routes.ts'
 import { vectorStoreOperations, vectorStoreSearchOperations } from './openai/vector-store-routes.ts'
 import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
-import type { Peer } from './request/arrivals.ts'
 import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
-import { linkIdentity } from './request/link-access.ts'
 import type { RouteContext, ServerDeps } from './request/route-context.ts'
 import { type RequestScope, RunningRequests } from './request/running-requests.ts'
 import { auditOperations, keyOperations, userOperations } from './routes/access-routes.ts'
@@ -46,7 +45,7 @@ import { catalogOperations, projectOperations, viewOperations } from './routes/p
 import { loginOperations, requestOperations } from './routes/request-routes.ts'
 import { searchOperations } from './routes/search-routes.ts'
 import { sourceOperations } from './routes/source-routes.ts'
-import { sqlLinkOperations, sqlOperations } from './routes/sql-routes.ts'
+import { linkIdentity, sqlLinkOperations, sqlOperations } from './routes/sql-routes.ts'
 import {
   backupOperations,
   healthOperations,

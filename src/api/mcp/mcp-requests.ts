@@ -284,10 +284,6 @@ export class McpSessions {
     this.#nowMs = nowMs
   }
 
-  get count(): number {
-    return this.#sessions.size
-  }
-
   /** undefined: it does not exist or belongs to another principal. */
   find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id)

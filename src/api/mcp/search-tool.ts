@@ -2,6 +2,7 @@ import { SEARCH_MODES, type SearchMode } from '../../core/domain/hybrid-search.t
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/names.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { definedFields } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { SearchOrder, SearchResult } from '../../query/search/run-search.ts'
 import { type Arguments, answers, READS, type Tool, type ToolCall, takes } from './tool.ts'
@@ -129,9 +130,7 @@ function searchOrder(sent: Arguments, k: number): SearchOrder {
     explain: false,
     neighbours: 0,
     isPerDocument: true,
-    ...(mode === undefined ? {} : { mode }),
-    ...(minRelevance === undefined ? {} : { minRelevance }),
-    ...(filters === undefined ? {} : { filters }),
+    ...definedFields({ mode, minRelevance, filters }),
   }
 }
 

@@ -104,11 +104,6 @@ export class Arguments {
     return typeof value === 'number' ? value : undefined
   }
 
-  flag(name: string): boolean | undefined {
-    const value = this.#sent[name]
-    return typeof value === 'boolean' ? value : undefined
-  }
-
   object(name: string): JsonObject | undefined {
     const value = this.#sent[name]
     return isObject(value) ? value : undefined

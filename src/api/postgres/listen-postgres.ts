@@ -1,7 +1,7 @@
 /** The port of the PostgreSQL protocol: connections, their encryption, and how fast they are read. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'bun'
-import type { Peer } from '../http/request/arrivals.ts'
+import type { Peer } from '../http/access/rate-limits.ts'
 import type { ConnectionDeps, PgConnection, Wire } from './pg-connection.ts'
 
 export interface PostgresAddress {

@@ -80,10 +80,6 @@ export class Fields {
     this.#body = body
   }
 
-  get isAtEnd(): boolean {
-    return this.#at >= this.#body.length
-  }
-
   /** Unsigned: a statement may have 65,535 parameters. */
   int16(): number {
     return this.#body.readUInt16BE(this.#take(2))

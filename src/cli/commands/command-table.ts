@@ -52,6 +52,7 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       delimiter: { value: '<char>', help: 'of CSV; "tab" is one' },
       header: { value: '<true|false>', help: 'whether the first line of CSV holds names' },
       sheet: { value: '<name>', help: 'of a workbook, the only one to read' },
+      ocr: { help: 'let the OCR model read scans, without asking (--no-ocr: leave them out)' },
       query: { value: '<select>', help: 'insert the rows of a SELECT' },
       'skip-failed': { help: 'of pages and rows: leave out what cannot be stored, and name it' },
       wait: { help: 'watch the job that reads pages or rows (--no-wait: only start it)' },

@@ -10,6 +10,7 @@ import { CommandError, EXIT, usageError } from '../command-error.ts'
 import { ingestLocal, type LocalIngest } from '../ingest/ingest-progress.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
 import {
+  addFailed,
   addStored,
   type IngestCounts,
   KnownFiles,
@@ -107,7 +108,9 @@ function readingFields(options: Options): Readonly<Record<string, string>> {
     const value = options.text(name)
     return value === undefined ? [] : [[name, value] as const]
   })
-  return Object.fromEntries(given)
+  const isRead = options.flag('ocr')
+  const ocr = isRead === undefined ? 'ask' : isRead ? 'yes' : 'no'
+  return { ...Object.fromEntries(given), ocr }
 }
 
 /** @throws CommandError if it is missing and must not be created */
@@ -155,9 +158,7 @@ async function ingestPiped(
   const file = { name: id, content: () => Bun.stdin.stream() }
   const fields = readingFields(options)
   const { files, failed } = await postFiles([file], { kb, fields, isOnce: true }, context)
-  for (const { name, code, detail } of failed) {
-    counts.failed.push({ path: name, code, message: detail })
-  }
+  addFailed(failed, counts)
   for (const stored of files) addStored(stored, counts)
 }
 

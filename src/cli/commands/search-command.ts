@@ -1,20 +1,12 @@
+import type { SEARCH_ANSWER } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { namedObject, pathOf, type RunCommand } from '../command.ts'
 import { usageError } from '../command-error.ts'
 import type { Output } from '../output.ts'
 import { safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
-interface SearchAnswer {
-  readonly results: readonly SearchResult[]
-  readonly warnings?: readonly string[]
-}
-
-interface SearchResult {
-  readonly id: string
-  readonly chunk_id: string
-  readonly chunk_content: string
-  readonly metadata: Readonly<Record<string, unknown>>
-  readonly relevance: number | null
-}
+type SearchAnswer = Wire<typeof SEARCH_ANSWER>
+type SearchResult = SearchAnswer['results'][number]
 
 export const searchPassages: RunCommand = async ({ words, options, client, output, signal }) => {
   const [knowledgeBase = '', ...text] = words

@@ -1,4 +1,13 @@
 /** Commands that make one request and print its record: status, backups, databases, sources, jobs. */
+import type {
+  BACKUP,
+  DATABASE_CHECK,
+  JOB_LIST,
+  SOURCE,
+  SOURCE_RUN,
+} from '../../api/http/answers/records/catalog-schemas.ts'
+import type { STATUS } from '../../api/http/answers/records/server-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import {
   type CommandContext,
   namedObject,
@@ -18,29 +27,8 @@ import { counted, type Output, sizeText } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { actionOf, show, shownLines } from './record-output.ts'
 
-/** The server's state as shown to people; some of it only to admins. */
-interface ServerStatus {
-  readonly eider_version: string
-  readonly auth: { readonly http_auth_enabled: boolean; readonly confirmed: boolean }
-  readonly indexes: Readonly<Record<string, { readonly possible: boolean }>>
-  readonly principal?: {
-    readonly kind: string
-    readonly name: string
-    readonly scopes: readonly string[]
-  }
-  readonly statements?: { readonly running: number; readonly waiting: number }
-  readonly restarts?: { readonly count: number }
-  readonly disk?: Readonly<Record<'data' | 'files', number>> & {
-    readonly free: number | null
-    readonly full: boolean
-  }
-  readonly memory?: { readonly rss: number; readonly limit: number | null }
-  readonly backups?: {
-    readonly last: BackupRecord | null
-    readonly next: string | null
-    readonly failed: { readonly at: string; readonly message: string } | null
-  }
-}
+/** The server's state; some of it only for admins. */
+type ServerStatus = Wire<typeof STATUS>
 
 export const status: RunCommand = async ({ client, output, signal }) => {
   const found = await client.send<ServerStatus>('GET', '/api/status', { signal })
@@ -52,7 +40,7 @@ export const status: RunCommand = async ({ client, output, signal }) => {
 
 function statusLines(found: ServerStatus): readonly (readonly [name: string, text: string])[] {
   const { auth, indexes, principal, statements, restarts, disk, memory, backups } = found
-  const names = Object.keys(indexes).filter((name) => indexes[name]?.possible === true)
+  const names = Object.entries(indexes).flatMap(([name, { possible }]) => (possible ? [name] : []))
   const lines: [string, string][] = [['login', loginText(auth, principal)]]
   if (statements !== undefined) {
     lines.push(['statements', `${statements.running} running, ${statements.waiting} waiting`])
@@ -91,12 +79,7 @@ function backupsText({ last, next, failed }: NonNullable<ServerStatus['backups']
   return parts.join('; ')
 }
 
-interface BackupRecord {
-  readonly name: string
-  readonly size_bytes: number
-  readonly created_at: string
-  readonly row_count: number
-}
+type BackupRecord = Wire<typeof BACKUP>
 
 export const backup: RunCommand = async ({ client, output, signal }) => {
   output.say('The server makes a backup …')
@@ -145,10 +128,7 @@ async function checkDatabase(
   path: string,
   { client, output, signal }: CommandContext,
 ): Promise<number> {
-  const answer = await client.send<{
-    readonly success: boolean
-    readonly error_message: string | null
-  }>('POST', `${path}/check`, { signal })
+  const answer = await client.send<Wire<typeof DATABASE_CHECK>>('POST', `${path}/check`, { signal })
   const { success, error_message: message } = answer
   if (!success && !output.isJson) {
     throw new CommandError('source_failed', `${name}: ${safeLine(message ?? 'it does not answer')}`)
@@ -194,10 +174,7 @@ export const jobs: RunCommand = async (context) => {
 async function listJobs({ client, options, output, signal }: CommandContext) {
   const query = options.asQuery(['state', 'kind', 'project', 'limit']).toString()
   const path = query === '' ? '/api/jobs' : `/api/jobs?${query}`
-  const found = await client.send<{
-    readonly items: readonly JobRecord[]
-    readonly total: number
-  }>('GET', path, { signal })
+  const found = await client.send<Wire<typeof JOB_LIST>>('GET', path, { signal })
   const { items, total } = found
   await show(output, found, () => {
     if (items.length === 0) return 'There are no jobs'
@@ -251,24 +228,8 @@ function endOfWatch(job: JobRecord, output: Output): void {
   requireDone(job)
 }
 
-/** The server's records, as far as they are shown. */
-interface SourceRecord {
-  readonly id: number
-  readonly name: string
-  readonly kind: string
-  readonly schedule: string | null
-  readonly watch: boolean
-  readonly next_run_at: string | null
-  readonly last_run: RunRecord | null
-}
-
-interface RunRecord {
-  readonly id: number
-  readonly state: string
-  readonly started_at: string
-  readonly duration_ms: number | null
-  readonly error: string | null
-}
+type SourceRecord = Wire<typeof SOURCE>
+type RunRecord = Wire<typeof SOURCE_RUN>
 
 /** The sources that the server syncs a knowledge base with, on a schedule or as they change. */
 export const sources: RunCommand = async (context) => {
@@ -354,14 +315,13 @@ async function runSource(path: string, context: CommandContext): Promise<undefin
 }
 
 async function listRuns(path: string, { client, output, signal }: CommandContext) {
-  type Run = RunRecord & { readonly [field: string]: unknown }
-  const all = await client.send<readonly Run[]>('GET', `${path}/runs`, { signal })
+  const all = await client.send<readonly RunRecord[]>('GET', `${path}/runs`, { signal })
   // The counts follow the columns that every run has.
   const known = ['id', 'state', 'started_at', 'duration_ms', 'error']
   const counts = Object.entries(all[0] ?? {}).flatMap(([key, value]) => {
     return typeof value === 'number' && !known.includes(key) && key !== 'job_id' ? [key] : []
   })
-  const rowOf = (run: Run) => {
+  const rowOf = (run: RunRecord & { readonly [count: string]: unknown }) => {
     const { started_at: at, state, duration_ms: ms, error } = run
     return [at.slice(0, 19), state, ms, ...counts.map((key) => run[key] ?? null), error]
   }

@@ -1,3 +1,5 @@
+import type { TRACE, TRACE_LIST } from '../../api/http/answers/records/agent-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CommandContext, RunCommand } from '../command.ts'
 import { CommandError, usageError } from '../command-error.ts'
 import type { Output } from '../output.ts'
@@ -8,57 +10,10 @@ import { actionOf, show } from './record-output.ts'
 const LINES_SHOWN = 4
 const COLUMNS_UNKNOWN = 120
 
-interface Usage {
-  readonly input_tokens: number
-  readonly output_tokens: number
-}
-
-/** The printed part of a run in the server's list. */
-interface TraceItem {
-  readonly trace_id: string
-  readonly project: string
-  readonly agent: string
-  readonly provider: string
-  readonly model: string
-  readonly question: string
-  readonly outcome: string
-  readonly error_code: string | null
-  readonly started_at: string
-  readonly took_ms: number
-  readonly step_count: number
-  readonly usage: Usage | null
-  readonly cost: number | null
-  readonly feedback: { readonly rating: number; readonly comment: string | null } | null
-}
-
-interface Timed {
-  readonly start_ms: number
-  readonly took_ms: number
-}
-
-interface Turn extends Timed {
-  readonly finish: string | null
-  readonly tool_calls: number
-  readonly usage: Usage | null
-}
-
-interface Step extends Timed {
-  readonly tool: string
-  readonly input: string
-  readonly observation: string
-}
-
-interface Trace extends TraceItem {
-  readonly answer: string | null
-  readonly error: string | null
-  readonly warnings: readonly string[]
-  readonly citations: readonly {
-    readonly knowledge_base: string
-    readonly document_id: string
-  }[]
-  readonly turns: readonly Turn[]
-  readonly steps: readonly Step[]
-}
+type Trace = Wire<typeof TRACE>
+type TraceList = Wire<typeof TRACE_LIST>
+type Turn = Trace['turns'][number]
+type Step = Trace['steps'][number]
 
 export const run: RunCommand = async (context) => {
   const [word = 'list', id] = context.words
@@ -77,11 +32,7 @@ async function found({ client, options, signal }: CommandContext, more = {}) {
     filters.set('project', project)
     filters.set('agent', agent)
   }
-  return client.send<{ readonly items: readonly TraceItem[]; readonly next: string | null }>(
-    'GET',
-    `/api/traces?${filters}`,
-    { signal },
-  )
+  return client.send<TraceList>('GET', `/api/traces?${filters}`, { signal })
 }
 
 async function list(context: CommandContext): Promise<undefined> {
@@ -99,7 +50,7 @@ async function list(context: CommandContext): Promise<undefined> {
   return undefined
 }
 
-function traceRow(item: TraceItem): readonly unknown[] {
+function traceRow(item: TraceList['items'][number]): readonly unknown[] {
   const { trace_id: id, outcome, error_code: code, question, step_count: steps } = item
   const { input_tokens: read, output_tokens: written } = item.usage ?? {}
   const started = item.started_at.slice(0, 19)
@@ -216,7 +167,7 @@ function milliseconds(time: number): string {
   return time < 1000 ? `${Math.round(time)} ms` : `${(time / 1000).toFixed(2)} s`
 }
 
-function tokens(usage: Usage | null): string {
+function tokens(usage: Trace['usage']): string {
   if (usage === null) return ''
   return `${usage.input_tokens} tokens read, ${usage.output_tokens} written`
 }

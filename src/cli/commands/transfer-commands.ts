@@ -2,6 +2,8 @@
 
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import type { IMPORT_RESULT } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { counted, sizeText } from '../output.ts'
@@ -54,11 +56,7 @@ export const importKnowledgeBase: RunCommand = async ({
   const headers = { 'content-type': 'application/vnd.apache.parquet' }
   const init = { body: Bun.file(file).stream(), headers, signal }
   const path = `${pathOf('knowledge_bases', named)}/import`
-  const report = await client.send<{
-    readonly created: boolean
-    readonly documents: number
-    readonly chunks: number
-  }>('POST', path, init)
+  const report = await client.send<Wire<typeof IMPORT_RESULT>>('POST', path, init)
   return show(output, report, () => {
     const { created, documents, chunks } = report
     const done = `${created ? 'Made' : 'Filled'} ${named.project}.${named.name}`

@@ -14,7 +14,7 @@ import {
   isBelowRoot,
   type LocalFile,
 } from './local-files.ts'
-import { type IngestCounts, type KnownFiles, sendFiles } from './send-files.ts'
+import { type IngestCounts, type KnownFiles, sendFiles, UNCONFIRMED } from './send-files.ts'
 
 const LINE_MS = 10_000
 
@@ -147,6 +147,7 @@ export async function ingestLocal(
   counts.skipped = found.leftOutCount
   if (found.files.length === 0) output.say('There is nothing to read there')
   await sendAll(found.files, ingest, counts, context)
+  await sendUnconfirmed(found.files, ingest, counts, context)
   if (!isRemoving) return
   const present = new Set(found.files.map(({ id }) => id))
   const gone = known.paths.filter((id) => {
@@ -156,6 +157,31 @@ export async function ingestLocal(
   })
   await known.remove(gone, signal)
   counts.removed += gone.length
+}
+
+/** Asks on a terminal whether the OCR model reads the scans, and sends their files again. */
+async function sendUnconfirmed(
+  files: readonly LocalFile[],
+  ingest: LocalIngest,
+  counts: IngestCounts,
+  context: Parts,
+): Promise<void> {
+  const { output, signal } = context
+  const isAsked = process.stdin.isTTY === true && process.stderr.isTTY === true && !output.isJson
+  const scans = counts.failed.filter(({ code }) => code === UNCONFIRMED)
+  if (scans.length === 0 || !isAsked) return
+  for (const { path, message } of scans) {
+    output.warn(`${safeLine(path)}: ${safeLine(message.replace(/\. Run it again.*$/, ''))}`)
+  }
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const question = `Read ${scans.length === 1 ? 'it' : 'them'}? (y/N) `
+  const answer = await terminal.question(question, { signal }).finally(() => terminal.close())
+  const paths = new Set(scans.map(({ path }) => path))
+  counts.failed = counts.failed.filter(({ code }) => code !== UNCONFIRMED)
+  const fields = { ...ingest.fields, ocr: /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no' }
+  const again = files.filter(({ id }) => paths.has(id))
+  await sendAll(again, { ...ingest, fields }, counts, context)
 }
 
 export async function sendAll(

@@ -1,5 +1,7 @@
 /** Sends local files to the server: several requests at a time, small files together, each file read as it is sent. */
 import { randomUUID } from 'node:crypto'
+import type { INSERT_FILES_RESULT } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
 import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
@@ -21,7 +23,7 @@ export interface IngestCounts {
   removed: number
   documents: number
   chunks: number
-  readonly failed: FileFailure[]
+  failed: FileFailure[]
   /** Jobs of sources that the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
@@ -97,23 +99,7 @@ async function fileHash(path: string, signal: AbortSignal): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The server's answer, whose form its routes define. */
-export interface InsertFilesAnswer {
-  readonly files: readonly {
-    readonly name: string
-    readonly documents: number
-    readonly chunks: number
-    readonly file_hash: string
-    readonly warnings: readonly string[]
-    /** Rows without content. */
-    readonly skipped_rows: number
-  }[]
-  readonly failed: readonly {
-    readonly name: string
-    readonly code: string
-    readonly detail: string
-  }[]
-}
+export type InsertFilesAnswer = Wire<typeof INSERT_FILES_RESULT>
 
 async function sendFile(
   file: LocalFile,
@@ -129,9 +115,7 @@ async function sendFile(
     }
     const sent = { name: file.id, content: () => Bun.file(file.path).stream() }
     const answer = await postFiles([sent], options, context)
-    for (const { name, code, detail } of answer.failed) {
-      counts.failed.push({ path: name, code, message: detail })
-    }
+    addFailed(answer.failed, counts)
     for (const stored of answer.files) {
       addStored(stored, counts)
       const { name, documents, file_hash: hash } = stored
@@ -143,6 +127,18 @@ async function sendFile(
     if (isCommand && (ENDS_ALL.has(error.code) || error.status === 401)) throw error
     const code = isCommand ? error.code : 'file_failed'
     counts.failed.push({ path: file.id, code, message: errorText(error) })
+  }
+}
+
+/** The code of a file whose scans the OCR model would have to read. */
+export const UNCONFIRMED = 'ocr_unconfirmed'
+
+export function addFailed(failed: InsertFilesAnswer['failed'], counts: IngestCounts): void {
+  for (const { name, code, detail } of failed) {
+    const [facts = detail] = detail.split('. Send it again')
+    const message =
+      code === UNCONFIRMED ? `${facts}. Run it again with --ocr, or with --no-ocr` : detail
+    counts.failed.push({ path: name, code, message })
   }
 }
 

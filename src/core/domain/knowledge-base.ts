@@ -4,7 +4,6 @@ import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 import { nameKey } from './names.ts'
-import type { RemoteStorage } from './remote-storage.ts'
 
 /**
  * How documents are chunked. Sizes in characters (UTF-16 code units). `auto`: by the layout of each text, plain text if
@@ -383,4 +382,12 @@ export function vectorsText(
 ): string {
   const name = modelName === '' ? provider : `${provider}/${modelName}`
   return dimensions === null ? name : `${name} (${dimensions} dimensions)`
+}
+
+/** For a knowledge base whose rows a connected PostgreSQL holds. */
+export interface RemoteStorage {
+  /** Its name among those that use the tables there. */
+  readonly attachment: string
+  /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
+  readonly isCopied: boolean
 }

@@ -121,11 +121,6 @@ export class JobInsert {
     return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
   }
 
-  /** null: the client waits for it. */
-  get jobId(): number | null {
-    return this.#job?.job.id ?? null
-  }
-
   /** Waits for the running batch. @param adopt returns null if it cannot become a job */
   becomeJob(
     adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,

@@ -10,15 +10,9 @@ import {
 } from '../../core/domain/model-ref.ts'
 import { checkedName } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { definedFields } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
-import {
-  definedFields,
-  FieldReader,
-  type Fields,
-  modelRefOf,
-  refuseOptions,
-  withNestedParams,
-} from './fields.ts'
+import { FieldReader, type Fields, modelRefOf, refuseOptions, withNestedParams } from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
 
 const INVALID_AGENT = 'invalid_agent'

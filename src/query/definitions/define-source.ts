@@ -13,7 +13,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { checkedName, nameKey } from '../../core/domain/names.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { definedFields, isObject } from '../../core/json.ts'
 import { checkedSchedule } from '../../core/runtime/schedule-times.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
@@ -46,7 +46,7 @@ const CRAWL_DEPTH_MAX = 1000
 function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
   const read = new FieldReader(fields, INVALID_SOURCE)
   const name = read.text('name')
-  if (name === undefined) throw new AppError(INVALID_SOURCE, 'A source needs the field "name"')
+  if (name === undefined) throw invalidSource('A source needs the field "name"')
   const kind = sourceKind(read.text('kind'))
   refuseUnknown(fields, kind)
   return {
@@ -68,10 +68,7 @@ function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
   const read = new FieldReader(fields, INVALID_SOURCE)
   const kind = read.text('kind')
   if (kind !== undefined && sourceKind(kind) !== source.kind) {
-    throw new AppError(
-      INVALID_SOURCE,
-      `A ${source.kind} cannot become a ${sourceKind(kind)}: make another source`,
-    )
+    throw invalidSource(`A ${source.kind} cannot become a ${sourceKind(kind)}: make another source`)
   }
   refuseUnknown(fields, source.kind)
   const name = read.text('name')
@@ -89,8 +86,7 @@ function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
     ...(name === undefined ? {} : { name: checkedName('source', name) }),
     ...(sent.length === 0 ? {} : { parameters }),
     ...('schedule' in fields ? { schedule: scheduleOf(read) } : {}),
-    ...(isWatched === undefined ? {} : { isWatched }),
-    ...(removesVanished === undefined ? {} : { removesVanished }),
+    ...definedFields({ isWatched, removesVanished }),
   }
 }
 
@@ -98,10 +94,7 @@ function sourceKind(kind: string | undefined): SourceKind {
   const known = SOURCE_KINDS.find((one) => one === kind?.trim().toLowerCase())
   if (known !== undefined) return known
   const found = kind === undefined ? 'it is missing' : `found ${JSON.stringify(kind.slice(0, 40))}`
-  throw new AppError(
-    INVALID_SOURCE,
-    `Field "kind" must be one of ${SOURCE_KINDS.join(', ')}; ${found}`,
-  )
+  throw invalidSource(`Field "kind" must be one of ${SOURCE_KINDS.join(', ')}; ${found}`)
 }
 
 function refuseUnknown(fields: Fields, kind: SourceKind): void {
@@ -127,7 +120,7 @@ function scheduleOf(read: FieldReader): string | null {
 function watchOf(read: FieldReader, kind: SourceKind): boolean | undefined {
   const isWatched = read.truth('watch')
   if (isWatched === true && kind !== 'folder') {
-    throw new AppError(INVALID_SOURCE, `Only a folder is watched; a ${kind} runs by its "schedule"`)
+    throw invalidSource(`Only a folder is watched; a ${kind} runs by its "schedule"`)
   }
   return isWatched
 }
@@ -141,10 +134,8 @@ function parametersOf(
   const read = new FieldReader(fields, INVALID_SOURCE)
   const [needed = ''] = PARAMETERS[kind]
   const text = read.text(needed)?.trim() ?? ''
-  if (text === '')
-    throw new AppError(INVALID_SOURCE, `A source of the kind ${kind} needs the field "${needed}"`)
-  if (text.length > PARAMETER_CHARS_MAX)
-    throw new AppError(INVALID_SOURCE, `Field "${needed}" is too long`)
+  if (text === '') throw invalidSource(`A source of the kind ${kind} needs the field "${needed}"`)
+  if (text.length > PARAMETER_CHARS_MAX) throw invalidSource(`Field "${needed}" is too long`)
   const parameters: Record<string, unknown> = { [needed]: text }
   const keep = (name: string, value: unknown) => {
     if (value !== undefined) parameters[name] = value
@@ -179,7 +170,7 @@ function checkedGlobs(name: string, globs: readonly string[] | undefined) {
   const isLong = globs?.some((glob) => glob.length > GLOB_CHARS_MAX || glob === '') ?? false
   if (!isLong && (globs?.length ?? 0) <= GLOBS_MAX) return globs
   const limit = `at most ${GLOBS_MAX} patterns of 1 to ${GLOB_CHARS_MAX} characters`
-  throw new AppError(INVALID_SOURCE, `Field "${name}" holds ${limit}`)
+  throw invalidSource(`Field "${name}" holds ${limit}`)
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,100}$/
@@ -193,16 +184,12 @@ function headersOf(headers: Fields | undefined, stored: unknown): Fields | undef
     const isText = typeof value === 'string' && value.length <= 8192 && !/[\r\n\0]/.test(value)
     if (!isText || !HEADER_NAME.test(name) || OWN_HEADERS.test(name)) {
       const what = 'names of HTTP headers and their values as texts of one line'
-      throw new AppError(
-        INVALID_SOURCE,
-        `Field "headers" must hold ${what}; "${name.slice(0, 40)}" is not`,
-      )
+      throw invalidSource(`Field "headers" must hold ${what}; "${name.slice(0, 40)}" is not`)
     }
     return [name, value === MASK ? known[name] : value] as const
   })
   const lost = entries.find(([, value]) => value === undefined)
-  if (lost !== undefined)
-    throw new AppError(INVALID_SOURCE, `The header "${lost[0]}" must be sent again`)
+  if (lost !== undefined) throw invalidSource(`The header "${lost[0]}" must be sent again`)
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
@@ -221,25 +208,18 @@ function filtersOf(read: FieldReader): unknown {
 function checkUrl(text: string, stored: Fields, fields: Fields): void {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new AppError(INVALID_SOURCE, 'Field "url" must be an http or https address')
+    throw invalidSource('Field "url" must be an http or https address')
   }
   if (url.username !== '' || url.password !== '') {
     const hint = 'a key belongs into "headers"'
-    throw new AppError(
-      INVALID_SOURCE,
-      `Field "url" must not hold a user name or a password; ${hint}`,
-    )
+    throw invalidSource(`Field "url" must not hold a user name or a password; ${hint}`)
   }
   const before = typeof stored.url === 'string' ? new URL(stored.url).origin : url.origin
   if (before === url.origin || !isObject(stored.headers) || !isObject(fields.headers)) return
   const isKept = Object.entries(fields.headers).some(([name, value]) => {
     return isObject(stored.headers) && (value === MASK || value === stored.headers[name])
   })
-  if (isKept)
-    throw new AppError(
-      INVALID_SOURCE,
-      'Field "headers" must be sent again: "url" is at another host',
-    )
+  if (isKept) throw invalidSource('Field "headers" must be sent again: "url" is at another host')
 }
 
 /** By name or id. @throws AppError `source_not_found` */
@@ -343,4 +323,8 @@ export function runFields(run: SyncRun): Fields {
     error: run.error,
     errors: run.errors,
   }
+}
+
+function invalidSource(message: string): AppError {
+  return new AppError(INVALID_SOURCE, message)
 }

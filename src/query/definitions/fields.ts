@@ -12,15 +12,6 @@ export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
 /** Field name of the contract → value as sent. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The fields with a value, so that spreading them over others changes nothing else. */
-export function definedFields<T extends object>(
-  fields: T,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
-  // The entries that stay have their own types.
-  return Object.fromEntries(defined) as { [K in keyof T]?: Exclude<T[K], undefined> }
-}
-
 /**
  * Existing clients nest a definition under `params`: both forms are read, and an outer field wins.
  * @param ignored fields of `params` that only answers hold: a client that saves what it read sends them back

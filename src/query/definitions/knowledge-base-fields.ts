@@ -14,10 +14,9 @@ import { LANGUAGES, type Language, languageNamed } from '../../core/domain/langu
 import { DIMENSIONS_MAX, type ModelRef, RERANKING_OPTIONS } from '../../core/domain/model-ref.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { isCount, isObject, parsedJson } from '../../core/json.ts'
+import { definedFields, isCount, isObject, parsedJson } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
 import {
-  definedFields,
   FieldReader,
   type Fields,
   INVALID_KNOWLEDGE_BASE,
@@ -47,10 +46,7 @@ export function searchParams(read: FieldReader): Fields {
   const fusion = name === undefined ? undefined : fusionNamed(name)
   if (name !== undefined && fusion === undefined) {
     const known = FUSIONS.join(', ')
-    throw new AppError(
-      INVALID_KNOWLEDGE_BASE,
-      `Unknown hybrid_search_fusion "${name}". Available: ${known}`,
-    )
+    throw invalidKnowledgeBase(`Unknown hybrid_search_fusion "${name}". Available: ${known}`)
   }
   return definedFields({
     hybrid_search: isHybrid,
@@ -67,10 +63,7 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   const language = languageNamed(name)
   if (language !== undefined) return { language }
   const known = LANGUAGES.join(', ')
-  throw new AppError(
-    INVALID_KNOWLEDGE_BASE,
-    `Unknown language "${name}". Available languages: ${known}`,
-  )
+  throw invalidKnowledgeBase(`Unknown language "${name}". Available languages: ${known}`)
 }
 
 /** `false` and `{}` mean no reranking. Creates the reranker, which checks its settings, but does not call it. */
@@ -81,7 +74,7 @@ export async function rerankingModelOf(
 ): Promise<ModelRef | null> {
   if (sent === undefined || sent === null || sent === false) return null
   if (!isObject(sent)) {
-    throw new AppError(INVALID_KNOWLEDGE_BASE, 'Field "reranking_model" must be an object or false')
+    throw invalidKnowledgeBase('Field "reranking_model" must be an object or false')
   }
   if (Object.keys(sent).length === 0) return null
   refuseOptions(sent, RERANKING_OPTIONS, INVALID_KNOWLEDGE_BASE)
@@ -106,7 +99,7 @@ function checkCandidates({ options: { candidates } }: ModelRef): void {
   const max = RERANK_CANDIDATES_MAX
   if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
   const expected = `a whole number from 1 to ${max}`
-  throw new AppError(INVALID_KNOWLEDGE_BASE, `reranking_model.candidates must be ${expected}`)
+  throw invalidKnowledgeBase(`reranking_model.candidates must be ${expected}`)
 }
 
 export function vectorSize(read: FieldReader): number | undefined {
@@ -141,12 +134,12 @@ function metadataColumn(sent: unknown): { readonly name: string; readonly type: 
   const name = read.text('name')
   if (name === undefined) {
     const message = '"metadata_columns" holds names, or objects as {"name": "day", "type": "DATE"}'
-    throw new AppError(INVALID_KNOWLEDGE_BASE, message)
+    throw invalidKnowledgeBase(message)
   }
   const type = read.text('type')
   if (type === undefined) return { name, type: null }
   const parsed = parseColumnType(type)
-  if (parsed === null) throw new AppError(INVALID_KNOWLEDGE_BASE, unknownType(name, type))
+  if (parsed === null) throw invalidKnowledgeBase(unknownType(name, type))
   return { name, type: typeText(parsed) }
 }
 
@@ -158,8 +151,7 @@ function unknownType(name: string, type: string): string {
 
 function contentColumns(read: FieldReader): readonly string[] | undefined {
   const columns = columnList(read, 'content_columns')
-  if (columns?.length === 0)
-    throw new AppError(INVALID_KNOWLEDGE_BASE, '"content_columns" must name a column')
+  if (columns?.length === 0) throw invalidKnowledgeBase('"content_columns" must name a column')
   return columns
 }
 
@@ -173,10 +165,9 @@ function columnList(read: FieldReader, field: string): readonly string[] | undef
 function checkNames(columns: readonly string[], field: string): void {
   const seen = new Set<string>()
   for (const column of columns) {
-    if (column.trim() === '')
-      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" holds an empty name`)
+    if (column.trim() === '') throw invalidKnowledgeBase(`"${field}" holds an empty name`)
     if (seen.has(column.toLowerCase())) {
-      throw new AppError(INVALID_KNOWLEDGE_BASE, `"${field}" names the column "${column}" twice`)
+      throw invalidKnowledgeBase(`"${field}" names the column "${column}" twice`)
     }
     seen.add(column.toLowerCase())
   }
@@ -184,8 +175,7 @@ function checkNames(columns: readonly string[], field: string): void {
 
 function idColumn(read: FieldReader): string | undefined {
   const column = read.text('id_column')
-  if (column?.trim() === '')
-    throw new AppError(INVALID_KNOWLEDGE_BASE, '"id_column" must not be empty')
+  if (column?.trim() === '') throw invalidKnowledgeBase('"id_column" must not be empty')
   return column
 }
 
@@ -284,4 +274,8 @@ function unreadableExport(why: string): AppError {
 /** The fields that create it under a name. */
 export function fieldsOfExport({ fields }: ExportDefinition, name: string): Fields {
   return { ...fields, name }
+}
+
+function invalidKnowledgeBase(message: string): AppError {
+  return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }

@@ -66,10 +66,7 @@ function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType
   }
   if (isType(name)) return name
   const known = Object.keys(PREPROCESSING_OPTIONS).filter(isType).join(', ')
-  throw new AppError(
-    INVALID_KNOWLEDGE_BASE,
-    `Unknown preprocessing type "${name}". Available types: ${known}`,
-  )
+  throw invalidKnowledgeBase(`Unknown preprocessing type "${name}". Available types: ${known}`)
 }
 
 /**
@@ -119,10 +116,7 @@ function sizesOf(
   const overlap = config.integer('chunk_overlap', { min: 0, max: CHUNK_SIZE_CHARS_MAX })
   if (overlap !== undefined && overlap >= chunkSizeChars) {
     const sizes = `chunk_overlap is ${overlap}, chunk_size ${chunkSizeChars}`
-    throw new AppError(
-      INVALID_KNOWLEDGE_BASE,
-      `"chunk_overlap" must be less than "chunk_size": ${sizes}`,
-    )
+    throw invalidKnowledgeBase(`"chunk_overlap" must be less than "chunk_size": ${sizes}`)
   }
   const least = Math.min(DEFAULT_CHUNK_OVERLAP_CHARS, Math.floor(chunkSizeChars / 5))
   return {
@@ -137,10 +131,7 @@ function separatorsOf(config: FieldReader): readonly string[] | undefined {
   if (separators === undefined) return undefined
   const usual = ['\n\n', '\n', ' ', '']
   if (separators.length === 0 || separators.length > SEPARATORS_MAX) {
-    throw new AppError(
-      INVALID_KNOWLEDGE_BASE,
-      `"separators" must hold from 1 to ${SEPARATORS_MAX} texts`,
-    )
+    throw invalidKnowledgeBase(`"separators" must hold from 1 to ${SEPARATORS_MAX} texts`)
   }
   // The default's options describe what is done anyway.
   const isUsual =
@@ -168,10 +159,7 @@ function sentencesOf(config: FieldReader): SentenceWindows {
   const windowOverlap = config.integer('window_overlap', { min: 0, max: SENTENCES_MAX })
   if (windowOverlap !== undefined && windowOverlap >= windowSize) {
     const sizes = `window_overlap is ${windowOverlap}, window_size ${windowSize}`
-    throw new AppError(
-      INVALID_KNOWLEDGE_BASE,
-      `"window_overlap" must be less than "window_size": ${sizes}`,
-    )
+    throw invalidKnowledgeBase(`"window_overlap" must be less than "window_size": ${sizes}`)
   }
   return { windowSize, windowOverlap: windowOverlap ?? Math.min(1, windowSize - 1) }
 }
@@ -184,7 +172,7 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   const before = stored?.contextual?.model ?? null
   if (config.truth('summarize') === true) {
     const why = 'what is embedded is always the context with its chunk, so that every word is found'
-    throw new AppError(INVALID_KNOWLEDGE_BASE, `"summarize" can only be false: ${why}`)
+    throw invalidKnowledgeBase(`"summarize" can only be false: ${why}`)
   }
   const usual = { provider: before?.provider ?? 'openai', code: INVALID_KNOWLEDGE_BASE } as const
   const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
@@ -205,4 +193,8 @@ function shownFields(fields: Fields, contextual: ContextualChunking | undefined)
   const config = new FieldReader(fields, INVALID_KNOWLEDGE_BASE).object('contextual_config') ?? {}
   const shown = model === null ? {} : { llm_config: maskedModelFields(model) }
   return { ...fields, contextual_config: { ...config, max_chunks: chunksMax, ...shown } }
+}
+
+function invalidKnowledgeBase(message: string): AppError {
+  return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }

@@ -52,22 +52,6 @@ const INVALID_OPTION = 'invalid_request'
 
 const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
 
-const EVALUATE_OPTIONS = [
-  'test_table',
-  'version',
-  'generate_data',
-  'evaluate',
-  'llm',
-  'save_to',
-  'k',
-  'mode',
-  'alpha',
-  'fusion',
-  'feedback',
-  'reranking',
-  'per_question',
-] as const
-
 /** How to measure. */
 const MEASURING_OPTIONS = [
   'save_to',
@@ -78,6 +62,15 @@ const MEASURING_OPTIONS = [
   'feedback',
   'reranking',
   'per_question',
+] as const
+
+const EVALUATE_OPTIONS = [
+  'test_table',
+  'version',
+  'generate_data',
+  'evaluate',
+  'llm',
+  ...MEASURING_OPTIONS,
 ] as const
 
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const

@@ -22,10 +22,11 @@ import {
   shownParams,
 } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
+import { definedFields } from '../../core/json.ts'
 import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'
-import { definedFields, maskedModelFields } from '../definitions/fields.ts'
+import { maskedModelFields } from '../definitions/fields.ts'
 import { type Cell, columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
 
 /** By table name; tables without rows here are empty or live. */

@@ -1,10 +1,11 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
+
+import { requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import { chunkTables } from '../../core/domain/document.ts'
 import { BM25, type PhraseHits, type QueryTerms } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { CommittedStates, WatchedState } from '../../core/domain/ports/search-ports.ts'
-import { requireHere } from '../../core/domain/remote-storage.ts'
 import { SLICE_MS, TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'

@@ -1,10 +1,9 @@
 /** Rows of remote databases, fetched before the statement that reads them runs. */
-import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import { findDataSource, requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
-import { requireHere } from '../../core/domain/remote-storage.ts'
 import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'

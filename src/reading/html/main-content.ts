@@ -71,7 +71,9 @@ const OWN_CHARS = { marked: 400, unmarked: 60 } as const
 const CHARS_PER_LINK = 8
 const MOSTLY_LINKS = 0.75
 const INDEX_TITLE =
-  /^(?:the )?(?:general |global |full |alphabetical |python |module |command )*(?:index|table of contents|site ?map)(?: [–—-] [a-z])?$/i
+  /^(?:the )?(?:general |global |full |alphabetic(?:al)? |python |module |command |api )*(?:index|table of contents|site ?map)(?: (?:[–—-] )?[a-z](?:-[a-z])?)?(?: for \S{1,40})?$/i
+/** A web server's list of files. */
+const FOLDER_TITLE = /^index of \//i
 /** A page about an index has the same name. */
 const LIKELY_INDEX = /(?:^| )(?:index|table of contents|site ?map)(?: \W.*)?$/i
 const LIKELY_INDEX_LINKS = 50
@@ -84,7 +86,9 @@ function indexLinks(
 ): number | null {
   const { links } = before
   if (links < LINKS_MIN) return null
-  const own = new TextWeights(whole).freeChars(whole) - headingChars(whole)
+  if (FOLDER_TITLE.test(title ?? '')) return links
+  const weights = new TextWeights(whole)
+  const own = weights.freeChars(whole) - headingChars(whole)
   const isIndex =
     INDEX_TITLE.test(title ?? '') || (LIKELY_INDEX.test(title ?? '') && links >= LIKELY_INDEX_LINKS)
   if (isIndex && before.linkedChars > 0.4 * before.chars) return links
@@ -93,7 +97,10 @@ function indexLinks(
   if (isLarge && before.linkedChars > 0.15 * before.chars) return links
   const isMostlyLinks = before.linkedChars > MOSTLY_LINKS * before.chars
   const isShort = own < (isMarked || isMostlyLinks ? OWN_CHARS.marked : OWN_CHARS.unmarked)
-  return isShort && links * CHARS_PER_LINK > own && !holds(whole, 'pre, table') ? links : null
+  const hasBlocks = all(whole, 'pre, table').some((block) => {
+    return weights.linkShare(block) < MOSTLY_LINKS
+  })
+  return isShort && links * CHARS_PER_LINK > own && !hasBlocks ? links : null
 }
 
 function headingChars(main: Element): number {

@@ -7,7 +7,7 @@ import {
   VECTOR_LIMITS,
 } from '../kernel/memory-layout.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
-import { type CentroidCodes, scan, sliceRows } from '../vectors/scan.ts'
+import { type CentroidCodes, runTask, sliceRows } from '../vectors/scan.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
 
 /** They existed before the first search. */
@@ -70,7 +70,7 @@ export class Centroids {
   /** The numbers of the lists with the nearest centroids, nearest first. */
   nearest(queryVector: Float32Array, countMax: number): readonly number[] {
     const { address, capacity } = this.#extent
-    const result = scan(this.#kernel, {
+    const result = runTask(this.#kernel, {
       kind: 'scan',
       shape: this.#shape,
       queryVector,
@@ -106,7 +106,7 @@ function centroidBytes(stride: number): number {
  * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
  * their turn in between.
  * @param take gets a few rows at a time, from index `from` on, and the nearest list of each
- * @throws AppError as `ScanRunner.assign`; the signal's reason
+ * @throws AppError as `ScanRunner.run`; the signal's reason
  */
 export async function assignRows(
   base: IndexRows,
@@ -126,7 +126,7 @@ export async function assignRows(
       const from = next
       next += taskRows
       const some = base.rows.listParts(rows.subarray(from, next))
-      take((await pool.assign({ ...task, ...some }, stopped)).lists, from)
+      take((await pool.run({ ...task, ...some }, stopped)).lists, from)
     }
   }
   try {

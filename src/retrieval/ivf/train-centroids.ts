@@ -7,7 +7,7 @@ import type { InvertedLists, Probing } from './inverted-lists.ts'
 /**
  * The centroids of spherical k-means (Dhillon and Modha 2001, Lloyd's rounds) over a sample of the
  * base's codes. The caller releases them; null if the base has no vectors.
- * @throws AppError `out_of_memory`, as `ScanRunner.assign`; the signal's reason
+ * @throws AppError `out_of_memory`, as `ScanRunner.run`; the signal's reason
  */
 export async function trainedCentroids(
   base: IndexRows,

@@ -17,14 +17,13 @@ import {
   type FetchVectors,
   nearestOf,
   rescored,
+  runTask,
   type ScanResult,
   type ScanRunner,
   type ScanTask,
   type StoreResult,
   type StoreTask,
-  scan,
   scanBytesOf,
-  storeSteps,
 } from './scan.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -139,10 +138,7 @@ export class ExactIndex implements ExactVectors {
    */
   apply(change: VectorChange): void {
     const { rows, task } = this.#taken(change)
-    const steps = storeSteps(this.#kernel, task)
-    let step = steps.next()
-    while (!step.done) step = steps.next()
-    this.#finish(change, { rows, task, result: step.value })
+    this.#finish(change, { rows, task, result: runTask(this.#kernel, task) })
   }
 
   /**
@@ -151,7 +147,7 @@ export class ExactIndex implements ExactVectors {
    */
   async applyInThread(change: VectorChange): Promise<void> {
     const { rows, task } = this.#taken(change)
-    const result = await this.#options.pool.store(task)
+    const result = await this.#options.pool.run(task, null)
     this.#finish(change, { rows, task, result })
   }
 
@@ -304,7 +300,7 @@ export class ExactIndex implements ExactVectors {
     const { pool, memory } = this.#options
     if (only !== undefined && tasks.length === 1) {
       const isShort = scanBytesOf(only) <= memory.sharing.inlineBytesMax
-      return [isShort ? scan(this.#kernel, only) : await pool.run(only, signal)]
+      return [isShort ? runTask(this.#kernel, only) : await pool.run(only, signal)]
     }
     const failed = new AbortController()
     const stopped = AbortSignal.any([signal, failed.signal])

@@ -3,17 +3,14 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import {
-  type AssignResult,
-  type AssignTask,
-  type ScanResult,
+  type ResultOf,
   type ScanRunner,
-  type ScanTask,
-  type StoreResult,
-  type StoreTask,
+  type ThreadResult,
+  type ThreadTask,
   TOGETHER_MAX,
   TOGETHER_MIN,
 } from './scan.ts'
-import type { FromScanThread, ThreadResult, ThreadTask, ToScanThread } from './scan-thread.ts'
+import type { FromScanThread, ToScanThread } from './scan-thread.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
 export interface ScanPoolOptions {
@@ -82,31 +79,11 @@ export class ScanPool implements ScanRunner {
   }
 
   /**
-   * Waits for a free thread and lets it scan. An abort ends the wait right away, and the scan soon.
+   * Waits for a free thread and lets it work. An abort ends the wait right away, and the work soon.
    * @throws AppError `too_busy`, `shutting_down`, `internal` when threads end again and again
    */
-  async run(task: ScanTask, signal: AbortSignal): Promise<ScanResult> {
-    const result = await this.#done(task, signal)
-    if (result.kind === 'found' || result.kind === 'candidates') return result
-    throw new Error('a scan was answered like something else')
-  }
-
-  /** The same for rows compared with centroids. */
-  async assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult> {
-    const result = await this.#done(task, signal)
-    if (result.kind === 'assigned') return result
-    throw new Error('rows were answered like a scan')
-  }
-
-  /** The same for vectors; not cancellable, since a thread may write only while the rows are the task's. */
-  async store(task: StoreTask): Promise<StoreResult> {
-    const result = await this.#done(task, new AbortController().signal)
-    if (result.kind === 'stored') return result
-    throw new Error('stored vectors were answered like a scan')
-  }
-
-  async #done(task: ThreadTask, signal: AbortSignal): Promise<ThreadResult> {
-    signal.throwIfAborted()
+  async run<T extends ThreadTask>(task: T, signal: AbortSignal | null): Promise<ResultOf<T>> {
+    signal?.throwIfAborted()
     if (this.#isClosed) throw closed()
     if (this.#queue.length >= this.#options.queueMax) {
       const limit = `${this.#options.queueMax} searches are waiting`
@@ -115,13 +92,14 @@ export class ScanPool implements ScanRunner {
     this.#lastId = (this.#lastId + 1) % 2 ** 31
     const settled = Promise.withResolvers<ThreadResult>()
     const job: Job = { id: this.#lastId, task, settled, attempts: 0, isCancelled: false }
-    const stopListening = onAbort(signal, () => this.#cancel(job, signal.reason))
+    const stopListening = signal && onAbort(signal, () => this.#cancel(job, signal.reason))
     this.#queue.push(job)
     this.#startNext()
     try {
-      return await settled.promise
+      // A thread answers each task with a result of its kind.
+      return (await settled.promise) as ResultOf<T>
     } finally {
-      stopListening()
+      stopListening?.()
     }
   }
 

@@ -1,19 +1,13 @@
 import type { Kernel } from '../kernel/kernel.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
 import {
-  type AssignResult,
-  type AssignTask,
   areOfSameRows,
-  assignSteps,
-  type ScanResult,
-  type ScanTask,
-  type StoreResult,
-  type StoreTask,
-  scanSteps,
   scanStepsTogether,
-  storeSteps,
+  type ThreadResult,
+  type ThreadTask,
   TOGETHER_MAX,
   TOGETHER_MIN,
+  taskSteps,
 } from './scan.ts'
 
 export type ToScanThread =
@@ -27,11 +21,6 @@ export type ToScanThread =
       readonly cancelled: SharedArrayBuffer
     }
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }
-
-/** The tasks of a thread; all but scans run alone. */
-export type ThreadTask = ScanTask | AssignTask | StoreTask
-
-export type ThreadResult = ScanResult | AssignResult | StoreResult
 
 export interface BatchedScan {
   readonly id: number
@@ -121,6 +110,5 @@ interface Run {
 }
 
 function* stepsOf(kernel: Kernel, task: ThreadTask): Generator<undefined, readonly ThreadResult[]> {
-  if (task.kind === 'store') return [yield* storeSteps(kernel, task)]
-  return [yield* task.kind === 'scan' ? scanSteps(kernel, task) : assignSteps(kernel, task)]
+  return [yield* taskSteps(kernel, task)]
 }

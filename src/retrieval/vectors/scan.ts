@@ -29,11 +29,20 @@ export interface ScanRunner {
   readonly threadCount: number
   /** Idle threads. */
   readonly idleCount: number
-  run(task: ScanTask, signal: AbortSignal): Promise<ScanResult>
-  assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult>
-  /** The task's vectors move to the thread. */
-  store(task: StoreTask): Promise<StoreResult>
+  /** @param signal null for a `StoreTask`, whose vectors move to the thread: it may write only while the rows are the task's */
+  run<T extends ThreadTask>(task: T, signal: AbortSignal | null): Promise<ResultOf<T>>
 }
+
+/** All but scans run alone. */
+export type ThreadTask = ScanTask | AssignTask | StoreTask
+
+export type ThreadResult = ScanResult | AssignResult | StoreResult
+
+export type ResultOf<T extends ThreadTask> = T extends ScanTask
+  ? ScanResult
+  : T extends AssignTask
+    ? AssignResult
+    : StoreResult
 
 /** One scan, slice by slice: each step is short, and it can be left between two of them. */
 export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
@@ -120,11 +129,18 @@ function sliceRowsOf({ stride }: RowShape): number {
   return Math.ceil(VECTOR_LIMITS.sliceBytes / stride)
 }
 
+/** Any task, step by step. */
+export function taskSteps(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
+  if (task.kind === 'scan') return scanSteps(kernel, task)
+  return task.kind === 'assign' ? assignSteps(kernel, task) : storeSteps(kernel, task)
+}
+
 /** The same in one go. */
-export function scan(kernel: Kernel, task: ScanTask): ScanResult {
-  const steps = scanSteps(kernel, task)
+export function runTask<T extends ThreadTask>(kernel: Kernel, task: T): ResultOf<T> {
+  const steps = taskSteps(kernel, task)
   for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done) return step.value
+    // Each task has a result of its kind.
+    if (step.done) return step.value as ResultOf<T>
   }
 }
 

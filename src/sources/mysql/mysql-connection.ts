@@ -46,7 +46,7 @@ const SESSION_SQL = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION', time_zone 
 export class MysqlConnection {
   readonly #connection: mysql.Connection
   readonly #wire: Wire
-  readonly #open: () => Promise<MysqlConnection>
+  readonly #open: (signal: AbortSignal) => Promise<MysqlConnection>
   readonly isMariadb: boolean
   /** The statement that runs; the library says nothing to it when its connection is destroyed. */
   #fail: (error: Error) => void = () => {}
@@ -56,7 +56,7 @@ export class MysqlConnection {
     connection: mysql.Connection,
     wire: Wire,
     isMariadb: boolean,
-    open: () => Promise<MysqlConnection>,
+    open: (signal: AbortSignal) => Promise<MysqlConnection>,
   ) {
     this.#connection = connection
     this.#wire = wire
@@ -101,14 +101,14 @@ export class MysqlConnection {
     connection.connect((error) => (error === null ? resolve() : reject(error)))
     try {
       await abortable(promise, signal)
-      const again = () => MysqlConnection.open(endpoint, guard, AbortSignal.timeout(CANCEL_MS))
+      const again = (signal: AbortSignal) => MysqlConnection.open(endpoint, guard, signal)
       const first = new MysqlConnection(connection, wire, false, again)
       await abortable(first.run(SESSION_SQL), signal)
       await abortable(first.run('SET SESSION TRANSACTION READ ONLY'), signal)
       const [[version] = []] = await abortable(first.texts('SELECT VERSION()'), signal)
       return new MysqlConnection(connection, wire, /mariadb/i.test(version ?? ''), again)
     } catch (error) {
-      connection.destroy()
+      wire.messages.end()
       socket.destroy()
       throw error
     }
@@ -203,20 +203,20 @@ export class MysqlConnection {
     return this.cancel()
   }
 
-  /** Ends what the server does for it, and the connection. */
+  /** Ends the connection, and what the server does for it. */
   async cancel(): Promise<void> {
-    this.#hasEnded = true
     const { threadId } = this.#connection
-    await Promise.race([this.#kill(threadId), Bun.sleep(CANCEL_MS)]).catch(() => {})
     this.#destroy()
+    await this.#kill(threadId).catch(() => {})
   }
 
   async #kill(threadId: number): Promise<void> {
-    const other = await this.#open()
+    const signal = AbortSignal.timeout(CANCEL_MS)
+    const other = await this.#open(signal)
     try {
-      await other.run(`KILL QUERY ${threadId}`)
+      await abortable(other.run(`KILL QUERY ${threadId}`), signal)
     } finally {
-      await other.close()
+      void other.close()
     }
   }
 
@@ -228,8 +228,11 @@ export class MysqlConnection {
     this.#destroy()
   }
 
+  /** The library would only end what it sends, and go on reading what the server sends without an end. */
   #destroy(): void {
+    this.#hasEnded = true
     this.#connection.destroy()
+    this.#wire.messages.end()
     this.#fail(new Error('Connection terminated'))
   }
 }

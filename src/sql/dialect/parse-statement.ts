@@ -1,3 +1,4 @@
+/** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
 import { AppError } from '../../core/errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { variableOf } from '../lexer/variable-names.ts'
@@ -146,8 +147,6 @@ function idOf(text: string, kind: string): number {
     `${kind} expects the id of a query, as information_schema.queries`,
   )
 }
-
-/** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
 
 export type Statement =
   | DatabaseStatement

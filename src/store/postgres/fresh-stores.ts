@@ -1,7 +1,8 @@
 /** Reads and writes documents over copies that are up to date. */
+
+import { isHere, requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { isHere, requireHere } from '../../core/domain/remote-storage.ts'
 import { ListedDocuments } from '../documents/listed-documents.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { StoredVectors } from '../documents/stored-vectors.ts'

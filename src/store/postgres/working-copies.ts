@@ -2,7 +2,7 @@
  * Knowledge bases in PostgreSQL: the rows there are authoritative. Each Eider keeps a copy in its own tables and updates
  * it before it reads, so that every statement sees the writes of every Eider.
  */
-import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
+import { findDataSource, isHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
@@ -13,7 +13,6 @@ import type {
   RunRemote,
   StoragePlace,
 } from '../../core/domain/ports/storage-ports.ts'
-import { isHere } from '../../core/domain/remote-storage.ts'
 import { AppError } from '../../core/errors.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'

@@ -20,6 +20,8 @@ export const isLost = signal(false)
 export const isOutdated = signal(false)
 
 const contact = {
+  /** False outside a page: a failed request is then only its caller's. */
+  isWatched: false,
   isAsking: false,
   isLeaving: false,
   reachedMs: 0,
@@ -38,13 +40,14 @@ export function noteLost(): void {
 }
 
 function ask(hasFailed: boolean): void {
-  if (contact.isAsking || contact.isLeaving) return
+  if (!contact.isWatched || contact.isAsking || contact.isLeaving) return
   contact.isAsking = true
   void askUntilBack(hasFailed)
 }
 
 /** Checks the connection from now on, even when the user is idle. */
 export function watchConnection(): void {
+  contact.isWatched = true
   const look = () => {
     const isQuiet = performance.now() - contact.reachedMs >= LOOK_MS
     if (isQuiet && !document.hidden) ask(false)

@@ -4,10 +4,23 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ServerProcess, startServer } from '../../../scripts/server-process.ts'
+import { drawnPdf, line } from '../../reading/drawn-pdf.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 const PROGRAM = join(ROOT, 'src/eider.ts')
 const PASSWORD = 'correct horse'
+
+/** A server with OpenAI's API that reads the same from every picture. */
+let picturesRead = 0
+const ocrModel = Bun.serve({
+  port: 0,
+  fetch: () => {
+    picturesRead += 1
+    const message = { role: 'assistant', content: 'Signed by Ada' }
+    const choices = [{ index: 0, message, finish_reason: 'stop' }]
+    return Response.json({ id: '1', object: 'chat.completion', created: 1, choices })
+  },
+})
 
 let folder: string
 let server: ServerProcess
@@ -26,11 +39,20 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'bin/git'), '#!/bin/sh\necho "abc123 a commit"\n', { mode: 0o755 })
   server = await startServer({
     dataDirectory: join(folder, 'data'),
-    environment: { EIDER_USERNAME: 'ann', EIDER_PASSWORD: PASSWORD },
+    environment: {
+      EIDER_USERNAME: 'ann',
+      EIDER_PASSWORD: PASSWORD,
+      EIDER_OCR_MODEL: 'sees',
+      EIDER_OCR_BASE_URL: `http://127.0.0.1:${ocrModel.port}/v1`,
+      EIDER_OCR_API_KEY: 'k',
+      EIDER_NETWORK_ALLOW: '127.0.0.1',
+      EIDER_MODEL_PRICES: JSON.stringify({ sees: { input: 10, output: 30 } }),
+    },
   })
 })
 afterAll(async () => {
   await server.stop()
+  await ocrModel.stop(true)
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -163,6 +185,42 @@ test('a file that fails is named, stops no other, and the exit code tells it', a
   expect([code, out]).toEqual([1, ''])
   expect(err).toContain('1 file stored')
   expect(err).toContain('failed broken.pdf: ')
+})
+
+test('scans are read only where their cost was accepted', async () => {
+  const scan = 'q 500 0 0 500 50 50 cm /Im1 Do Q'
+  const pages = [scan, line('The minutes of the meeting', 72, 700), scan]
+  writeFileSync(join(folder, 'minutes.pdf'), drawnPdf({ pages }))
+  const cost =
+    'minutes.pdf: 2 of 3 pages contain no text. sees can read them, for about 4,600 tokens'
+  const unasked = await shell('eider ingest scans minutes.pdf')
+  expect([unasked.code, unasked.err]).toEqual([1, expect.stringContaining(cost)])
+  expect(unasked.err).toContain('Run it again with --ocr, or with --no-ocr')
+  expect(unasked.err).not.toContain('ocr=')
+  const asked = async (answer: string) => {
+    let shown = ''
+    const child = Bun.spawn([join(folder, 'bin/eider'), 'ingest', 'scans', 'minutes.pdf'], {
+      cwd: folder,
+      env: environment(),
+      terminal: {
+        data: (terminal, bytes) => {
+          const isBefore = !shown.includes('(y/N)')
+          shown += new TextDecoder().decode(bytes)
+          if (isBefore && shown.includes('(y/N)')) terminal.write(`${answer}\n`)
+        },
+      },
+    })
+    return { code: await child.exited, shown }
+  }
+  expect(await asked('')).toEqual({ code: 0, shown: expect.stringContaining(cost) })
+  expect(picturesRead).toBe(0)
+  expect((await shell('eider ingest scans minutes.pdf --no-ocr --replace')).code).toBe(0)
+  expect(picturesRead).toBe(0)
+  expect((await shell('eider ingest scans minutes.pdf --ocr --replace')).code).toBe(0)
+  expect(picturesRead).toBe(2)
+  writeFileSync(join(folder, 'minutes.pdf'), drawnPdf({ pages: [...pages, ...pages] }))
+  expect((await asked('y')).shown).toContain('1 file stored')
+  expect(picturesRead).toBe(6)
 })
 
 test('failures say what to do, in JSON where that is asked for, and never a secret', async () => {

@@ -28,7 +28,7 @@ interface Journey {
 const JOURNEYS: readonly Journey[] = [
   {
     name: 'PUT of one row',
-    filesMax: 103,
+    filesMax: 98,
     method: 'PUT',
     path: `${KNOWLEDGE_BASES}/teas`,
     body: (round) => {
@@ -38,7 +38,7 @@ const JOURNEYS: readonly Journey[] = [
   },
   {
     name: 'SELECT with a search',
-    filesMax: 88,
+    filesMax: 83,
     method: 'POST',
     path: '/api/sql/query',
     body: (round) => {
@@ -48,14 +48,14 @@ const JOURNEYS: readonly Journey[] = [
   },
   {
     name: 'POST search',
-    filesMax: 100,
+    filesMax: 96,
     method: 'POST',
     path: `${KNOWLEDGE_BASES}/teas/search`,
     body: (round) => ({ query: `green tea ${round}`, k: 5 }),
   },
   {
     name: 'a question to an agent',
-    filesMax: 176,
+    filesMax: 148,
     method: 'POST',
     path: `${AGENTS}/sommelier/completions`,
     body: (round) => ({ messages: [{ question: `Which tea is number ${round}?`, answer: '' }] }),

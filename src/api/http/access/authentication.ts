@@ -4,8 +4,8 @@ import type { KnownUser, Users } from '../../../core/domain/ports/access-ports.t
 import { AppError } from '../../../core/errors.ts'
 import { clientBlock } from '../../../core/runtime/address-policy.ts'
 import type { SessionName } from '../../../query/sessions.ts'
-import { KeyAccess, type KeyAccessDeps, keyTextOf } from './key-access.ts'
 import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
+import { KeyAccess, type KeyAccessDeps, keyTextOf } from './rate-limits.ts'
 import { SessionTokens, type TokenSession } from './session-tokens.ts'
 
 const COOKIE = 'session'

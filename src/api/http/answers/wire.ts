@@ -12,6 +12,7 @@ import {
 import type { Project, View } from '../../../core/domain/names.ts'
 import type { Backup } from '../../../core/domain/server-state.ts'
 import { tablesOfFile, type UploadedFile } from '../../../core/domain/uploaded-file.ts'
+import { definedFields } from '../../../core/json.ts'
 import { shownReembedding } from '../../../query/definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../../../query/definitions/define-agent.ts'
 import { maskedModelFields } from '../../../query/definitions/fields.ts'
@@ -131,11 +132,7 @@ export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
       ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
       citations,
       evidence,
-      ...(low_evidence === undefined ? {} : { low_evidence }),
-      ...(statements === undefined ? {} : { statements }),
-      ...(charts === undefined ? {} : { charts }),
-      ...(result === undefined ? {} : { result }),
-      ...(context === undefined ? {} : { context }),
+      ...definedFields({ low_evidence, statements, charts, result, context }),
     },
     warnings,
   }

@@ -9,6 +9,7 @@ import type {
   TokenUsage,
 } from '../../../core/domain/agents/completion-event.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import { openAiError } from '../request/error-response.ts'
 import type { ChatAsked } from './chat-request.ts'
 
@@ -130,10 +131,7 @@ export function findingsOf(
     citations,
     warnings,
     evidence,
-    ...(low_evidence === undefined ? {} : { low_evidence }),
-    ...(statements === undefined ? {} : { statements }),
-    ...(charts === undefined ? {} : { charts }),
-    ...(result === undefined ? {} : { result }),
+    ...definedFields({ low_evidence, statements, charts, result }),
     ...(withSteps ? { steps } : {}),
   }
 }

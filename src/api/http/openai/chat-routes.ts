@@ -2,6 +2,7 @@
 import { t } from 'elysia'
 import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
 import type { AppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -81,8 +82,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
           ...{ agent, question, history, deltas },
           asker: askerOf(principal),
           traceParent: request.headers.get('traceparent') ?? undefined,
-          ...(wishes === undefined ? {} : { wishes }),
-          ...(answerForm === undefined ? {} : { answerForm }),
+          ...definedFields({ wishes, answerForm }),
         },
         scope.signal,
       )

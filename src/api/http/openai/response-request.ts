@@ -1,10 +1,10 @@
-import { maybe, open } from '../request/schema-words.ts'
 /** A body of `/v1/responses`: the question, its data, and the conversation it continues. */
 
 import { t } from 'elysia'
 import { responseFormatOf } from '../../../agents/questions/completion-stream.ts'
-import { isObject } from '../../../core/json.ts'
+import { definedFields, isObject } from '../../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
+import { maybe, open } from '../request/schema-words.ts'
 import {
   type ChatAsked,
   ignoredFields,
@@ -81,8 +81,7 @@ export async function responseAsked(
   return {
     ...{ question: said.question, history: said.history },
     ...(wishes === '' ? {} : { wishes }),
-    ...(answerForm === undefined ? {} : { answerForm }),
-    ...(vectorStores === undefined ? {} : { vectorStores }),
+    ...definedFields({ answerForm, vectorStores }),
     streams: stream === true,
     withSteps: wantsSteps(body.eider?.steps ?? undefined, headers),
     withResults: include?.includes('file_search_call.results') === true,

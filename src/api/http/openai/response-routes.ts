@@ -11,6 +11,7 @@ import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -80,9 +81,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
           ...{ agent, question, history, deltas },
           asker: askerOf(scope.principal),
           traceParent: request.headers.get('traceparent') ?? undefined,
-          ...(wishes === undefined ? {} : { wishes }),
-          ...(answerForm === undefined ? {} : { answerForm }),
-          ...(conversationId === undefined ? {} : { conversationId }),
+          ...definedFields({ wishes, answerForm, conversationId }),
         },
         scope.signal,
       )

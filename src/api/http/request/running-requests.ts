@@ -3,7 +3,7 @@ import type { RunningEntry, RunningWork } from '../../../core/domain/ports/engin
 import { shownStatement } from '../../../core/domain/server-state.ts'
 import { AppError, type ErrorCode } from '../../../core/errors.ts'
 import { onAbort, setCaller, setOrigin } from '../../../core/runtime/cancellation.ts'
-import { type ArrivalDeps, Arrivals, type Peer } from './arrivals.ts'
+import { type ArrivalDeps, Arrivals, type Peer } from '../access/rate-limits.ts'
 import { failureResponseAt, requestError } from './error-response.ts'
 
 export interface LogEntry {

@@ -1,6 +1,7 @@
 import { type Static, t } from 'elysia'
 import { FUSIONS, SEARCH_MODES } from '../../../core/domain/hybrid-search.ts'
 import { AppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import type { FoundChunk } from '../../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
 import { SEARCH_ANSWER } from '../answers/records/knowledge-base-schemas.ts'
@@ -95,9 +96,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     neighbours: sent.neighbours ?? 0,
     isPerDocument: sent.per_document ?? false,
     isJudged: sent.answerability ?? false,
-    ...(mode === undefined ? {} : { mode }),
-    ...(fusion === undefined ? {} : { fusion }),
-    ...(alpha === undefined ? {} : { alpha }),
+    ...definedFields({ mode, fusion, alpha }),
     ...(typeof sent.feedback === 'boolean' ? { hasFeedback: sent.feedback } : {}),
     ...(minRelevance === undefined ? {} : { minRelevance }),
     ...(sent.filters ? { filters: sent.filters } : {}),

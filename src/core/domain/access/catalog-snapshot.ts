@@ -197,3 +197,21 @@ export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileT
   if (table !== undefined) return table
   throw notFound('file', name)
 }
+
+/** Whether all its rows are here. */
+export function isHere({ remote }: Pick<KnowledgeBase, 'remote'>): boolean {
+  return remote?.isCopied !== false
+}
+
+/** For what needs all rows. @throws AppError `sql_too_costly` where they are not copied to here */
+export function requireHere(
+  kb: Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable' | 'remote'>,
+): void {
+  if (isHere(kb)) return
+  const { name, vectorDatabase, vectorDatabaseTable } = kb
+  const why = `it needs all rows of ${name}, which this server has no copy of`
+  const storage = JSON.stringify({ database: vectorDatabase, table: vectorDatabaseTable })
+  const attach = `CREATE KNOWLEDGE_BASE … USING storage = ${storage}, attach = true`
+  const how = `search with a LIMIT, or make a copy under another name: ${attach}`
+  throw new AppError('sql_too_costly', `Not without a copy: ${why}; ${how}`)
+}

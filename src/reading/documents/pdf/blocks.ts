@@ -1,4 +1,4 @@
-import type { Headings } from './headings.ts'
+import { type Headings, isListOfNames } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
 import { type Line, RTL } from './page/fragments.ts'
 import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
@@ -17,6 +17,17 @@ export interface Surroundings {
   readonly pageIndex: number
   /** Most of the document has type of one width, which then means nothing. */
   readonly isTypewritten: boolean
+}
+
+/** A manual's `[Function]` in the margin, at the end of a prototype's first line, begins the prototype. */
+export function withMarginTagFirst(line: Line): Line {
+  const tag = line.cells.at(-1)
+  if (line.table !== null || line.cells.length !== 2 || tag === undefined) return line
+  if (!MARGIN_TAG.test(tag.text)) return line
+  const text = [tag, ...line.cells.slice(0, -1)].map((cell) => cell.text).join(' ')
+  const whole = { ...line, text, font: tag.font }
+  // One cell, since it is not a row of a table.
+  return { ...whole, cells: [whole] }
 }
 
 /** The lines of one column as blocks. */
@@ -152,6 +163,7 @@ function levelAt(
   const isBold = line.font.bold && line.cells.every(({ font }) => font.bold)
   if (!isBold || line.size < headings.bodySize * 0.88 || line.text.length > BOLD_CHARS_MAX)
     return null
+  if (around.pageIndex === 0 && isListOfNames(line)) return null
   if (/[.,;:]$/.test(line.text) || !/\p{L}{2}|[\u3040-\u9fff\uac00-\ud7af]/u.test(line.text))
     return null
   const [before, after] = [lines[index - 1], lines[index + 1]]
@@ -169,6 +181,7 @@ function isCode(
   const line = lines[index]
   if (around.isTypewritten || line === undefined || !isMonospace(line)) return false
   const [before, after] = [lines[index - 1], lines[index + 1]]
+  if (isInPrototype(lines, index)) return false
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
@@ -178,13 +191,25 @@ function isCode(
   return isStacked || line.x0 > column.x0 + line.size * 1.5
 }
 
+/** Within the brackets of a prototype that a tag in the margin names. */
+function isInPrototype(lines: readonly Line[], index: number): boolean {
+  const before = lines.slice(Math.max(0, index - PROTOTYPE_LINES_MAX), index)
+  const from = before.findLastIndex(({ text }) => MARGIN_TAG.test(text.replace(/(?<=\]).*/s, '')))
+  if (from === -1) return false
+  const text = before
+    .slice(from)
+    .map((line) => line.text)
+    .join(' ')
+  return text.split('(').length > text.split(')').length
+}
+
 function isMonospace(line: Line | undefined): boolean {
   return line !== undefined && line.table === null && line.isMonospace
 }
 
 function startsEntry(lines: readonly Line[], index: number): boolean {
   const line = lines[index]
-  if (line === undefined) return false
+  if (line === undefined || isInPrototype(lines, index)) return false
   const [mark = ''] = line.text.split(/\s/, 1)
   if (BULLET.test(mark)) {
     return line.text.length > mark.length && !(DASH.test(mark) && goesOn(lines, index))
@@ -215,6 +240,7 @@ function goesOn(lines: readonly Line[], index: number): boolean {
 function startsParagraph(lines: readonly Line[], index: number, column: Column): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined) return true
+  if (isInPrototype(lines, index)) return false
   const distance = line.baseline - before.baseline
   if (distance > line.size * Math.max(column.leading, 1) * 1.35 || distance < 0) return true
   if (Math.abs(line.size - before.size) > line.size * 0.12) return true
@@ -336,6 +362,9 @@ const ENDS = /[.!?:;。！？：；؟。…”"')\]）」]$/
 const HYPHEN_END = /[-\u00ad\u2010]$/
 const CAPTION =
   /^(table|figure|fig\.|tab\.|表|図|图|圖|abb(ildung|\.)|tabelle|рис(унок|\.)|таблица|figura|tableau|cuadro|tabla|그림|표)\s*\.?\s*[\dA-Z]/iu
+const MARGIN_TAG =
+  /^\[(?:\p{Lu}[\p{L} ]{0,30})?(?:Function|Macro|Command|Variable|Option|Type|Method|Operation|Constant|Form|Procedure|Keyword)\]$/u
+const PROTOTYPE_LINES_MAX = 4
 const CODE_CHARS_MIN = 12
 const CODE_SIGNS = /[=(){};$|<>/]/
 const LEADERS = /\s*(?:\.\s?){5,}|\s*(?:…\s?){3,}/g

@@ -42,7 +42,7 @@ export class Headings {
       return null
     const depth = this.#outlineDepth(line, pageIndex)
     if (depth !== null) return Math.min(depth, LEVEL_MAX)
-    if (!this.#isLarge(line) || (pageIndex === 0 && isListOfNames(line.text))) return null
+    if (!this.#isLarge(line) || (pageIndex === 0 && isListOfNames(line))) return null
     const size = rounded(line.size)
     const rank =
       this.#depthOfSize.get(size) ?? this.#sizes.filter((other) => other > size).length + 1
@@ -76,18 +76,22 @@ export class Headings {
   }
 }
 
-/** The authors below a title: two names or more, with commas or the marks of notes. */
-function isListOfNames(text: string): boolean {
-  const names = text
-    .split(/\s*(?:,|;|&|(?<=\s)(?:and|und|et|y)(?=\s))\s*/u)
+/** The authors below a title: two names or more, apart from each other or with commas or the marks of notes. */
+export function isListOfNames({ cells, text }: Line): boolean {
+  const isMarked = cells.length > 1 || /[,;]/.test(text.replace(NOTE_MARKS, ';'))
+  const names = cells
+    .flatMap(({ text }) => text.replace(NOTE_MARKS, ';').split(NAME_ENDS))
     .filter((part) => part !== '')
-  const isMarked = /[,;]|[\p{No}*∗†‡§¶]/u.test(text)
   return isMarked && names.length > 1 && names.every((name) => NAME.test(name))
 }
 
-/** `Ada B. Lovelace¹`. */
+/** `¹`, `1,2` or `∗` after a name. */
+const NOTE_MARKS =
+  /(?<=[\p{L}.])[\p{No}\d]{1,2}(?:,[\p{No}\d*∗†‡§¶]{1,2})*(?![\p{L}\d])|\s*[*∗†‡§¶]+/gu
+const NAME_ENDS = /\s*(?:,|;|&|(?<=\s|;)(?:and|und|et|y)(?=\s))\s*/u
+/** `Ada B. Lovelace`. */
 const NAME =
-  /^\p{Lu}[\p{L}\p{M}'’-]*\.?(?: (?:(?:de|la|van|von|der|den|di|da|del|bin|al) )*\p{Lu}[\p{L}\p{M}'’-]*\.?){1,3}[\p{No}\d*∗†‡§¶ ]*$/u
+  /^\p{Lu}[\p{L}\p{M}'’-]*\.?(?: (?:(?:de|la|van|von|der|den|di|da|del|bin|al) )*\p{Lu}[\p{L}\p{M}'’-]*\.?){1,3}$/u
 
 /** One may have the chapter's number before the words that both have. */
 function isSameStyle(line: string, title: string): boolean {

@@ -1,4 +1,4 @@
-import { type Block, blocksOf } from './blocks.ts'
+import { type Block, blocksOf, withMarginTagFirst } from './blocks.ts'
 import { Headings, withoutContents } from './headings.ts'
 import { joined, Vocabulary } from './joined-lines.ts'
 import { type Fragment, fragmentsOf, type Line } from './page/fragments.ts'
@@ -42,7 +42,9 @@ export function pagesText(
   const regions = pages.map(({ directions }, pageIndex) =>
     directions.flatMap((pieces) =>
       readingOrder(pieces.filter((piece) => !running.has(piece))).map(({ lines }) =>
-        withAlignedTables(withoutContents(lines, pageIndex > pages.length / 2)),
+        withAlignedTables(
+          withoutContents(lines, pageIndex > pages.length / 2).map(withMarginTagFirst),
+        ),
       ),
     ),
   )

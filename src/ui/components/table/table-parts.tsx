@@ -51,6 +51,7 @@ export function TableHead(props: TableHeadProps) {
           >
             <button
               type="button"
+              class="text-button"
               tabIndex={-1}
               disabled={onSort === undefined}
               title={`${name}\n${type}${onSort === undefined ? '' : '\nClick to sort'}`}

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
@@ -105,7 +105,7 @@ function ModelFields(props: {
       ? 'One is stored. It stays unless you type another one.'
       : 'Best set on the server. A key typed here is stored encrypted.'
   return (
-    <fieldset class="agent-fields">
+    <fieldset>
       <legend>Model</legend>
       <SelectField
         label="Provider"
@@ -172,7 +172,7 @@ function DataFields(props: {
     ...draft.tables.map((name) => ({ name, field: 'tables' as const })),
   ]
   return (
-    <fieldset class="agent-fields">
+    <fieldset>
       <legend>What it may read</legend>
       {picked.length === 0 ? (
         <p class="small quiet">Nothing yet. It knows only what you choose here.</p>
@@ -215,8 +215,6 @@ function DataFields(props: {
           Add the table <bdi>{typed}</bdi>
         </Button>
       )}
-      {tables.failure && <Failure error={tables.failure} onRetry={tables.reload} />}
-      {!isKnown && tables.isLoading && <Loading what="names" />}
       <div class="agent-data">
         <PickGroup
           label="Knowledge bases"
@@ -225,13 +223,17 @@ function DataFields(props: {
           picked={draft.knowledgeBases}
           onPick={(names) => onChange({ knowledgeBases: names })}
         />
-        <PickGroup
-          label="Tables, files and views"
-          choices={tables.data ?? []}
-          typed={typed}
-          picked={draft.tables}
-          onPick={(names) => onChange({ tables: names })}
-        />
+        <Loaded of={tables} what="the tables">
+          {(choices) => (
+            <PickGroup
+              label="Tables, files and views"
+              choices={choices}
+              typed={typed}
+              picked={draft.tables}
+              onPick={(names) => onChange({ tables: names })}
+            />
+          )}
+        </Loaded>
       </div>
     </fieldset>
   )

@@ -232,7 +232,12 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
     <>
       <tr class={isOpen ? 'open' : ''}>
         <td>
-          <button type="button" class="agents-call" aria-expanded={isOpen} onClick={onOpen}>
+          <button
+            type="button"
+            class="text-button agents-call"
+            aria-expanded={isOpen}
+            onClick={onOpen}
+          >
             <Icon name="down" />
             <span class="one-line mono">{label}</span>
           </button>

@@ -14,6 +14,8 @@ import { sampleLoading } from './sample.tsx'
 
 const SHOWN_MAX = 20
 const FILES_AGAIN_MS = 15_000
+/** Formats of rows. A document is one row, which says nothing. */
+const TABLES = /^(csv|jsonl?|parquet|xlsx|ods|table)$/
 
 export function FileList() {
   const { data = [], failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
@@ -55,7 +57,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
         {name}
       </a>
       <span class="home-about small quiet">
-        {[format, isSent ? shownBytes(bytes) : '', counted(rows, 'row')]
+        {[format, isSent ? shownBytes(bytes) : '', TABLES.test(format) ? counted(rows, 'row') : '']
           .filter(Boolean)
           .join(' · ')}
       </span>

@@ -20,7 +20,6 @@ import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring, MapLegend, MapRegionsList } from './map-lists.tsx'
 import {
   isOutdated,
-  PointIndex,
   SELECTION_KEYS,
   type Selection,
   selectedPoints,
@@ -43,20 +42,19 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const opening = useLastSignal()
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
-  const index = useMemo(() => points && new PointIndex(points), [points])
   const coloured = colours.data ?? plain
   const isWaiting = colours.data === undefined && (query.colour ?? query.q) !== undefined
   const { version } = address
   const { values } = colours
   const selection = useMemo(() => selectionIn(query), [JSON.stringify(query)])
   const chosen = useMemo(() => {
-    if (!points || !index) return null
-    return selectedPoints(selection, { version, points, index, regions, values })
-  }, [points, index, regions, version, values, selection])
+    if (!points) return null
+    return selectedPoints(selection, { version, points, regions, values })
+  }, [points, regions, version, values, selection])
   useEffect(() => {
     if (isStale(failure) || isStale(colours.failure)) onStale()
   }, [failure, colours.failure])
-  if (!points || !index || !coloured) {
+  if (!points || !coloured) {
     if (failure) return <Failure error={failure} onRetry={reload} />
     return <Loading what="the points" />
   }
@@ -82,7 +80,6 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
         <MapCanvas
           address={address}
           points={points}
-          index={index}
           regions={regions}
           coloured={coloured}
           chosen={chosen}

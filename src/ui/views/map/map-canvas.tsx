@@ -9,7 +9,7 @@ import { watchTheme } from '../../components/theme-colours.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import {
   lookOf,
-  type PointIndex,
+  nearestPoint,
   textOfLook,
   toMap,
   toScreen,
@@ -25,7 +25,6 @@ import type { Coloured } from './point-colours.ts'
 interface MapCanvasProps {
   readonly address: MapAddress
   readonly points: MapPoints
-  readonly index: PointIndex
   readonly regions: readonly MapRegion[]
   readonly coloured: Coloured
   readonly chosen: ReadonlySet<number> | null
@@ -73,9 +72,8 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
     const own = painter.current
-    return own
-      ? latest.current.index.nearest(...toMap(own.view, x, y), reach / own.view.scale)
-      : null
+    if (own === undefined) return null
+    return nearestPoint(latest.current.points, ...toMap(own.view, x, y), reach / own.view.scale)
   }
   useEffect(() => {
     const element = above.current

@@ -96,7 +96,7 @@ export function MapLegend(props: {
           <li key={first}>
             <button
               type="button"
-              class="map-entry"
+              class="text-button map-entry"
               title="Select these chunks"
               aria-pressed={selected === JSON.stringify(selection)}
               onClick={() => onSelect(selection)}
@@ -153,7 +153,7 @@ function Parts(
         <li key={index}>
           <button
             type="button"
-            class="map-entry"
+            class="text-button map-entry"
             title="Select these chunks"
             aria-pressed={selected === JSON.stringify({ region: String(index), version })}
             onClick={() => onSelect({ region: String(index), version })}

@@ -83,71 +83,25 @@ export function textOfLook(view: Viewport): string | undefined {
 
 const WHOLE = [Math.round(MAP_SIDE / 2), Math.round(MAP_SIDE / 2), 1].join(',')
 
-/** Squares on a side. */
-const SQUARES = 128
-const SHIFT = 9
-
-export class PointIndex {
-  readonly #points: MapPoints
-  /** The points, square by square. */
-  readonly #sorted: Uint32Array
-  /** Start of each square in them. */
-  readonly #starts: Uint32Array
-
-  constructor(points: MapPoints) {
-    this.#points = points
-    this.#starts = new Uint32Array(SQUARES * SQUARES + 1)
-    this.#sorted = new Uint32Array(points.count)
-    for (let point = 0; point < points.count; point++) {
-      const next = this.#squareOf(point) + 1
-      this.#starts[next] = (this.#starts[next] ?? 0) + 1
-    }
-    for (let square = 0; square < SQUARES * SQUARES; square++) {
-      this.#starts[square + 1] = (this.#starts[square + 1] ?? 0) + (this.#starts[square] ?? 0)
-    }
-    const next = this.#starts.slice()
-    for (let point = 0; point < points.count; point++) {
-      const square = this.#squareOf(point)
-      this.#sorted[next[square] ?? 0] = point
-      next[square] = (next[square] ?? 0) + 1
-    }
+/**
+ * The nearest point within `reach`, all in units of the map; null: there is none. Compares all points: 100,000 take less time
+ * than a frame.
+ */
+export function nearestPoint(
+  { count, x, y }: MapPoints,
+  atX: number,
+  atY: number,
+  reach: number,
+): number | null {
+  let found: number | null = null
+  let least = reach * reach
+  for (let point = 0; point < count; point++) {
+    const squared = ((x[point] ?? 0) - atX) ** 2 + ((y[point] ?? 0) - atY) ** 2
+    if (squared > least) continue
+    least = squared
+    found = point
   }
-
-  #squareOf(point: number): number {
-    const { x, y } = this.#points
-    return ((y[point] ?? 0) >> SHIFT) * SQUARES + ((x[point] ?? 0) >> SHIFT)
-  }
-
-  /** The nearest within `reach`, all in units of the map; null: there is none. */
-  nearest(x: number, y: number, reach: number): number | null {
-    let found: number | null = null
-    let least = reach * reach
-    for (const point of this.within(x - reach, y - reach, x + reach, y + reach)) {
-      const squared =
-        ((this.#points.x[point] ?? 0) - x) ** 2 + ((this.#points.y[point] ?? 0) - y) ** 2
-      if (squared > least) continue
-      least = squared
-      found = point
-    }
-    return found
-  }
-
-  /** All points of a rectangle. */
-  within(left: number, top: number, right: number, bottom: number): readonly number[] {
-    const square = (value: number) => Math.min(SQUARES - 1, Math.max(0, value >> SHIFT))
-    const { x, y } = this.#points
-    const found: number[] = []
-    for (let row = square(top); row <= square(bottom); row++) {
-      const from = this.#starts[row * SQUARES + square(left)] ?? 0
-      const to = this.#starts[row * SQUARES + square(right) + 1] ?? 0
-      for (const point of this.#sorted.subarray(from, to)) {
-        const across = x[point] ?? 0
-        const down = y[point] ?? 0
-        if (across >= left && across <= right && down >= top && down <= bottom) found.push(point)
-      }
-    }
-    return found
-  }
+  return found
 }
 
 interface PlacedLabel {
@@ -246,7 +200,6 @@ export function visibleBox(view: Viewport, version: string): Selection {
 interface PointsAndColours {
   readonly version: string
   readonly points: MapPoints
-  readonly index: PointIndex
   readonly regions: readonly MapRegion[]
   /** What colours the points; undefined: their regions. */
   readonly values: PointValues | undefined
@@ -255,14 +208,17 @@ interface PointsAndColours {
 /** null: it selects no point. */
 export function selectedPoints(
   selection: Selection | undefined,
-  { version, points, index, regions, values }: PointsAndColours,
+  { version, points, regions, values }: PointsAndColours,
 ): ReadonlySet<number> | null {
   if (selection === undefined || isOutdated(selection, version)) return null
   const all = Array.from({ length: points.count }, (_, point) => point)
   const found = new Set<number>()
   if (selection.box !== undefined) {
     const [left = 0, top = 0, right = 0, bottom = 0] = selection.box.split(',').map(Number)
-    for (const point of index.within(left, top, right, bottom)) found.add(point)
+    for (const point of all) {
+      const [x, y] = [points.x[point] ?? 0, points.y[point] ?? 0]
+      if (x >= left && x <= right && y >= top && y <= bottom) found.add(point)
+    }
   } else if (selection.region !== undefined) {
     const meant = Number(selection.region)
     const areWithin = regions.map((_, region) => isWithin(regions, region, meant))

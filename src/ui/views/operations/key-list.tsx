@@ -152,7 +152,7 @@ function NewKeyDialog(props: {
       onClose={onClose}
     >
       <TextField label="Name" hint="What it is for, such as notebook" required {...bind('name')} />
-      <fieldset class="operations-scopes">
+      <fieldset>
         <legend>It may</legend>
         {SCOPES.map(([scope, words]) => (
           <Check
@@ -231,7 +231,7 @@ export function ProjectChoice(props: {
   const all = [...known, ...gone.map((name) => [name, 'deleted'] as const)]
   const radio = { type: 'radio', name: 'projects' } as const
   return (
-    <fieldset class="operations-scopes">
+    <fieldset>
       <legend>Projects</legend>
       <Check
         {...radio}

@@ -326,7 +326,7 @@ function copyWords({ vectors: { copy, count }, dimensions }: Usage): string {
   const all = `${counted(count, 'vector')}${size}`
   switch (copy) {
     case 'whole':
-      return `${all}, on disk and whole in memory`
+      return `${all}, on disk and in memory`
     case 'codes':
       return `${all}, on disk; a fifth of each in memory`
     case 'loading':

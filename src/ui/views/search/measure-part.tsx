@@ -67,7 +67,7 @@ export function MeasurePart({ place }: { readonly place: KnowledgeBaseName }) {
         </EmptyState>
       ) : (
         <>
-          <div class="search-compared">
+          <div class="side-by-side">
             {settings.map((setting, index) => (
               <SettingFields
                 key={index}

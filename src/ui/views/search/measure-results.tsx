@@ -35,7 +35,7 @@ export function MeasureResults(props: {
       {isCompared && <p>{verdictOf(results, rows)}</p>}
       {results.flatMap(({ warnings }, index) =>
         warnings.map((warning) => (
-          <p key={`${index} ${warning}`} class="search-warning small pre" dir="auto">
+          <p key={`${index} ${warning}`} class="warning small pre" dir="auto">
             {isCompared && `${NAMES[index]}: `}
             {warning}
           </p>

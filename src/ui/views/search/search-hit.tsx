@@ -60,7 +60,7 @@ export function SearchHit(props: SearchHitProps) {
         {comparing && <OtherRanks {...{ hit, ranking, comparing }} />}
         <Score hit={hit} ranking={ranking} />
       </div>
-      <p class={`search-hit-text ${isWhole ? '' : 'cut'}`}>
+      <p class={`search-hit-text ${isWhole ? '' : 'cut clamped'}`}>
         <MarkedText text={shown.text} ranges={shown.ranges} />
       </p>
       {values.length > 0 && (

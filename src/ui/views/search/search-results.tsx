@@ -161,7 +161,7 @@ function RankingBody({
   return (
     <>
       {(answer.warnings ?? []).map((warning) => (
-        <p key={warning} class="search-warning small pre" dir="auto">
+        <p key={warning} class="warning small pre" dir="auto">
           {warning}
         </p>
       ))}

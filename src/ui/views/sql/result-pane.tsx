@@ -32,7 +32,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   return (
     <section class="stack sql-result" aria-label="Result">
       {run.warnings.length > 0 && (
-        <ul class="sql-warnings small">
+        <ul class="warning sql-warnings small">
           {run.warnings.map((warning) => (
             <li key={warning} dir="auto">
               {warning}
@@ -72,7 +72,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
           {isExporting && (
             <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
           )}
-          <div class={tab.form === 'Both' ? 'sql-both' : 'stack'}>
+          <div class={tab.form === 'Both' ? 'side-by-side' : 'stack'}>
             {hasTable && (
               <DataTable
                 label="Rows"

@@ -101,7 +101,7 @@ export function RunList({ tabId, of }: { readonly tabId: string; readonly of: Ta
         <button
           key={`${run.offset}`}
           type="button"
-          class={`sql-run ${run.state}`}
+          class={`text-button sql-run ${run.state}`}
           aria-pressed={index === of.shown}
           disabled={run.state === 'waiting'}
           onClick={() => showRun(tabId, index)}

@@ -1,7 +1,7 @@
 /** The runs of each tab: rows as they arrive, time, failure. They continue while other tabs and views are shown. */
 import { signal } from '@preact/signals'
 import { refreshCatalog } from '../../api/catalog.ts'
-import { ApiError, asError } from '../../api/request.ts'
+import { asError } from '../../api/request.ts'
 import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
 import { remember, remembered } from '../../components/browser-storage.ts'
 import { withoutComments } from '../../components/editor/sql-code.ts'
@@ -46,9 +46,7 @@ interface ToRun {
   readonly offset: number
   /** As typed, for the history. */
   readonly typed: Parameters
-  /** It only repeats an earlier run, so the history gets no new line. */
-  readonly isAgain?: boolean
-  /** Sorts the rows of this run, which stay visible until the sorted ones arrive. */
+  /** Sorts the rows of this run, which stay visible until the sorted ones arrive; the history gets no new line. */
   readonly before?: Run
   readonly order?: Order | undefined
 }
@@ -74,7 +72,6 @@ export function cancelRuns(tabId: string): void {
 
 /** Closes the tab. */
 export function forgetRuns(tabId: string): void {
-  rememberLastRun(tabId, undefined)
   cancelRuns(tabId)
   aborts.delete(tabId)
   runs.value = new Map([...runs.value].filter(([id]) => id !== tabId))
@@ -96,7 +93,6 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
     const last = await followed({ ...one, statement: inPlace }, abort, (run) => {
       if (isMine()) keep(tabId, withRun(runsOf(tabId), index, run))
     })
-    if (isMine()) noteLastRun(tabId, one, last)
     if (last.state !== 'done') break
     if (!/^use\b/i.test(withoutComments(statement.sql))) continue
     used = last.project
@@ -104,13 +100,6 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
   }
   const begun = runsOf(tabId).runs.filter(({ state }) => state !== 'waiting')
   if (isMine()) keep(tabId, { ...runsOf(tabId), runs: begun })
-}
-
-/** Repeats a run from before a reload, unless the server sees that it does not only read. */
-export async function runAgain(tabId: string, one: ToRun): Promise<void> {
-  await startRuns(tabId, [{ ...one, isAgain: true }])
-  const failure = runsOf(tabId).runs[0]?.failure
-  if (failure instanceof ApiError && failure.code === 'sql_not_a_query') forgetRuns(tabId)
 }
 
 /** Up, down, and as the rows came: the server sorts all rows of the statement. */
@@ -125,7 +114,7 @@ export async function sortRun(tabId: string, column: number): Promise<void> {
   aborts.set(tabId, abort)
   const { statement, offset } = run
   const again = { statement: { ...statement, isReadOnly: true }, offset, order, before: run }
-  await followed({ ...again, typed: {}, isAgain: true }, abort, (next) => {
+  await followed({ ...again, typed: {} }, abort, (next) => {
     if (aborts.get(tabId) === abort) keep(tabId, withRun(runsOf(tabId), shown, next))
   })
 }
@@ -139,15 +128,6 @@ export function isSortable({ state, statement }: Run): boolean {
 export function sentStatement({ statement, order }: Pick<Run, 'statement' | 'order'>): Statement {
   const sorted = order && sortedStatement(statement.sql, order)
   return sorted === undefined ? statement : { ...statement, sql: sorted }
-}
-
-function noteLastRun(tabId: string, { typed, isAgain }: ToRun, run: Run): void {
-  const { state, statement, offset, columns, ms } = run
-  // A busy server, or a second reload, must not lose what should come back.
-  if (isAgain === true && state !== 'done') return
-  const { sql, project = '' } = statement
-  const isShown = state === 'done' && columns.length > 0 && isReading(sql)
-  rememberLastRun(tabId, isShown ? { sql, project, offset, ms, typed } : undefined)
 }
 
 function withRun({ runs: all, shown }: TabRuns, index: number, run: Run): TabRuns {
@@ -207,7 +187,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
   } finally {
     clearInterval(timer)
   }
-  if (one.isAgain !== true) noted(run, one.typed)
+  if (before === undefined) noted(run, one.typed)
   return run
 }
 
@@ -265,35 +245,5 @@ function storedHistory(): readonly PastRun[] {
     return Array.isArray(value) ? (value as readonly PastRun[]) : []
   } catch {
     return []
-  }
-}
-
-/** What a tab last showed, so that a reload can run it again. Rows are not kept, so that nothing remains after signing out. */
-const LAST_RUN_KEY = 'eider.sql.ran.'
-
-interface LastRun {
-  readonly sql: string
-  readonly project: string
-  readonly offset: number
-  readonly ms: number
-  readonly typed: Parameters
-}
-
-function rememberLastRun(tabId: string, run: LastRun | undefined): void {
-  try {
-    if (run === undefined) sessionStorage.removeItem(`${LAST_RUN_KEY}${tabId}`)
-    else sessionStorage.setItem(`${LAST_RUN_KEY}${tabId}`, JSON.stringify(run))
-  } catch {
-    // A browser that stores nothing: it is run by hand.
-  }
-}
-
-export function lastRunOf(tabId: string): LastRun | undefined {
-  try {
-    const text = sessionStorage.getItem(`${LAST_RUN_KEY}${tabId}`)
-    // Only this page writes it.
-    return text === null ? undefined : (JSON.parse(text) as LastRun)
-  } catch {
-    return undefined
   }
 }

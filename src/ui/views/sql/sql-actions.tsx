@@ -173,12 +173,13 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           <li key={`${run.atMs} ${run.sql.slice(0, 50)}`}>
             <button
               type="button"
+              class="text-button"
               onClick={() => {
                 openTab({ sql: run.sql, project: run.project, params: run.params ?? {} })
                 onClose()
               }}
             >
-              <code class="sql-past" dir="auto">
+              <code class="sql-past clamped" dir="auto">
                 {run.sql.slice(0, SHOWN_CHARS_MAX)}
               </code>
               <span class="small quiet">{saidOf(run)}</span>

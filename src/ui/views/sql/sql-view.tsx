@@ -5,21 +5,12 @@ import { readFunctions, readTableNames, written } from '../../api/sql.ts'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
-import { shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
-import {
-  cancelRuns,
-  catalogChanges,
-  lastRunOf,
-  type Run,
-  runAgain,
-  runsOf,
-  startRuns,
-} from './runs.ts'
+import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
 import { linked, meantStatement, type OpenedLink, parametersOf, valuesOf } from './statement.ts'
 import { SchemaList, TabRow } from './tab-row.tsx'
@@ -44,10 +35,6 @@ export function SqlView() {
   const runHere = () => runAt(selection())
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink(setRefused)
-  useEffect(() => {
-    const refusal = broughtBack(currentTab())
-    if (refusal !== undefined) setRefused(refusal)
-  }, [tab.id])
   useShortcuts([
     { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
     { keys: 'r', does: 'Go to the rows', run: focusRows },
@@ -140,28 +127,6 @@ function startSpans(
     }
   })
   void startRuns(id, all)
-  return undefined
-}
-
-/** A slower statement is run again by hand. */
-const AGAIN_MS_MAX = 5000
-
-/** Runs again what a tab showed before a reload. @returns why it does not */
-function broughtBack({ id, sql: text, params: typed }: SqlTab): Refused | undefined {
-  const last = runsOf(id).runs.length === 0 ? lastRunOf(id) : undefined
-  if (last === undefined || !text.startsWith(last.sql, last.offset)) return undefined
-  const { sql, project, offset, ms } = last
-  const names = parametersOf(sql)
-  const { params, problem } = valuesOf(typed, names)
-  if (problem !== undefined) return undefined
-  // Other values would give other rows.
-  const before = valuesOf(last.typed, names)
-  if (JSON.stringify(params) !== JSON.stringify(before.params)) return undefined
-  if (ms > AGAIN_MS_MAX) {
-    return { id, text: `It took ${shownDuration(ms)}: run it again to see its rows` }
-  }
-  const statement = { sql, project, params, session: id, isReadOnly: true }
-  void runAgain(id, { statement, offset, typed })
   return undefined
 }
 

@@ -34,6 +34,7 @@ export function TabRow() {
           ) : (
             <button
               type="button"
+              class="text-button"
               aria-pressed={id === current}
               title="F2 or a double click renames it"
               onClick={() => showTab(id)}
@@ -49,6 +50,7 @@ export function TabRow() {
           )}
           <button
             type="button"
+            class="text-button"
             aria-label={`Close ${name}`}
             onClick={() => {
               const restore = closeTab(id)
@@ -139,8 +141,8 @@ export function SchemaList(props: {
         {found.slice(0, SHOWN_MAX).map((table) => (
           <li key={`${table.schema}.${table.name}`}>
             <details>
-              <summary>
-                <span class="one-line" dir="auto" title={`${table.schema}.${table.name}`}>
+              <summary class="one-line">
+                <span dir="auto" title={`${table.schema}.${table.name}`}>
                   <span class="quiet">{table.schema}.</span>
                   {table.name}
                 </span>
@@ -158,7 +160,7 @@ export function SchemaList(props: {
                   <li key={name}>
                     <button
                       type="button"
-                      class="sql-column"
+                      class="text-button sql-column"
                       onClick={() => onInsert(written(name))}
                     >
                       <span dir="auto">{name}</span>

@@ -29,14 +29,19 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     const mark = ACCENTS.get(glyph.text)
     const next = visual[index + 1]
     // TeX draws an accent before its letter.
-    if (mark !== undefined && next !== undefined && standsOver(glyph, next)) {
+    if (mark !== undefined && next !== undefined && isOver(glyph, next)) {
       waiting += mark
+      continue
+    }
+    if (mark !== undefined && next !== undefined && isLostAccent(glyph, next, line)) {
+      waiting += mark
+      end += glyph.x1 - glyph.x0
       continue
     }
     if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
       pieces.push(' ')
     }
-    if (mark !== undefined && before !== null && standsOver(glyph, before)) {
+    if (mark !== undefined && before !== null && isOver(glyph, before)) {
       pieces.push(mark)
       continue
     }
@@ -98,10 +103,18 @@ function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): bo
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
 }
 
-/** Some fonts draw a letter and its accent apart. */
-function standsOver(accent: Glyph, letter: Glyph): boolean {
+/** Some fonts draw a letter and its accent apart; either may be the narrower one. */
+function isOver(accent: Glyph, letter: Glyph): boolean {
   const shared = Math.min(accent.x1, letter.x1) - Math.max(accent.x0, letter.x0)
-  return LETTER.test(letter.text) && shared > (letter.x1 - letter.x0) * 0.6
+  const width = Math.min(letter.x1 - letter.x0, accent.x1 - accent.x0)
+  return LETTER.test(letter.text) && shared > width * 0.6
+}
+
+/** An accent beside its letter, `M¨oller`, as some converters write it: these have no other use next to a letter. */
+function isLostAccent(accent: Glyph, letter: Glyph, { size }: Line): boolean {
+  const isNext = Math.abs(letter.x0 - accent.x1) < size * 0.15
+  const mark = LOST_ACCENTS.has(accent.text) ? ACCENTS.get(accent.text) : undefined
+  return mark !== undefined && isNext && `${letter.text}${mark}`.normalize('NFC').length === 1
 }
 
 /** Raised digits stay raised: 10³ is not 103, and a note's number is not part of the word. */
@@ -176,6 +189,7 @@ const ACCENTS = twinSigns(
   '\u0301\u0308\u0302\u0303\u030c\u030a\u0304\u0306\u030b\u0327',
 )
 const MARKS: ReadonlySet<string> = new Set(ACCENTS.values())
+const LOST_ACCENTS: ReadonlySet<string> = new Set('¨ˇ˚˝')
 const MIRRORED = twinSigns('()[]{}«»<>', ')(][}{»«><')
 const SUPERSCRIPTS = twinSigns('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹')
 /** Without digits: they run from left to right everywhere. */

@@ -108,7 +108,7 @@ export function ConversationPane(props: ConversationPaneProps) {
       {[...cards, ...running.map((turn) => cardOf(turn, turn.key))]}
       {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
-        <p class="agents-warning">
+        <p class="warning">
           <Icon name="warning" /> This conversation was deleted, or the server ended before it was
           kept. What you ask now begins a new one.
         </p>

@@ -34,7 +34,7 @@ export function Sources(props: {
                 <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
               {unsaid.length > 0 && (
-                <q class="quiet" dir="auto">
+                <q class="quiet clamped" dir="auto">
                   <mark>{unsaid.join(' … ')}</mark>
                 </q>
               )}

@@ -39,7 +39,7 @@ export function TurnCard(props: {
       {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
       <HowItEnded turn={turn} />
       {(turn.found?.warnings ?? []).map((warning) => (
-        <p key={warning} class="agents-warning small" dir="auto">
+        <p key={warning} class="warning small" dir="auto">
           <Icon name="warning" /> {warning}
         </p>
       ))}
@@ -110,7 +110,7 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
   }
   if (turn.state === 'cut') {
     return (
-      <p class="agents-warning" role="alert">
+      <p class="warning" role="alert">
         <Icon name="warning" />{' '}
         {turn.conversationId === undefined
           ? 'The connection broke off. What had come stays here; ask again for the whole answer.'

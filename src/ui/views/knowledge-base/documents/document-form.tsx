@@ -123,7 +123,7 @@ function MetadataFields(props: {
 }) {
   const { draft, onChange } = props
   return (
-    <fieldset class="kb-fields">
+    <fieldset>
       <legend>Metadata</legend>
       <p class="small quiet">Leave empty for no value. Changing metadata embeds nothing again.</p>
       <div class="grid">

@@ -79,7 +79,7 @@ export function DocumentTable(props: {
             {shortened(row.title, TITLE_CHARS_MAX)}
           </a>
           {row.excerpt !== '' && (
-            <p class="small quiet kb-excerpt" dir="auto">
+            <p class="small quiet clamped" dir="auto">
               {row.excerpt}
             </p>
           )}

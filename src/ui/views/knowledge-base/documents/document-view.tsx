@@ -47,7 +47,7 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
         {(document) => (
           <>
             <div class="row">
-              <h2 class="grow kb-title" dir="auto" title={document.id}>
+              <h2 class="grow clamped" dir="auto" title={document.id}>
                 {document.title ?? document.id}
               </h2>
               <CopyButton text={document.id} label="Copy id" />
@@ -177,18 +177,22 @@ function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextP
       <section class="panel kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
-          <Button
-            look="small"
-            label="Previous"
-            aria-disabled={at <= 0}
-            onClick={() => open(at - 1)}
-          />
-          <Button
-            look="small"
-            label="Next"
-            aria-disabled={at >= chunks.length - 1}
-            onClick={() => open(at + 1)}
-          />
+          {chunks.length > 1 && (
+            <>
+              <Button
+                look="small"
+                label="Previous"
+                aria-disabled={at <= 0}
+                onClick={() => open(at - 1)}
+              />
+              <Button
+                look="small"
+                label="Next"
+                aria-disabled={at >= chunks.length - 1}
+                onClick={() => open(at + 1)}
+              />
+            </>
+          )}
         </div>
         {shown && <ChunkFacts of={of} chunk={shown} index={Math.max(0, at)} text={text} />}
         <ol class="kb-values">

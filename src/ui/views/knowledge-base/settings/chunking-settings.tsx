@@ -250,7 +250,7 @@ function Preview({ of, kb, now, next }: PreviewProps) {
         value={text}
         onText={setTyped}
       />
-      <div class="kb-previews">
+      <div class="side-by-side">
         <PreviewedChunks title="Now" {...{ of, text }} preprocessing={now} />
         <PreviewedChunks title="With this change" {...{ of, text }} preprocessing={next} />
       </div>

@@ -59,7 +59,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
           return (
             <div key={`${project}/${name}`} class="stack">
               {(kb.params.warnings ?? []).map((warning) => (
-                <p key={warning} class="kb-warning small">
+                <p key={warning} class="warning small">
                   {warning}
                 </p>
               ))}
