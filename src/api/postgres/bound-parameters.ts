@@ -8,18 +8,20 @@ import {
   type ParameterValue,
   parameterColumns,
   parameterCount,
+  statementsOf,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
 import type { AnswerColumn } from './answer-writer.ts'
 import { arrayParameter, parameterText } from './binary-values.ts'
+import { type CursorStatement, executeStatement } from './cursor-statements.ts'
 import type { Fields } from './messages.ts'
 import { castType, columnType, elementOf, PG, scalarOf } from './pg-types.ts'
 import type { Prepared, RunResult } from './portals.ts'
 import type { PgSession } from './session-statements.ts'
-import { READS, SESSION_WORDS } from './statement-words.ts'
+import { notThere, READS, SESSION_WORDS } from './statement-words.ts'
 
 /** PostgreSQL's type of each `$n`: the client's, or a guess from its context. */
-export function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
+function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
   const length = Math.max(given.length, parameterCount(sql))
   return Array.from({ length }, (_, index) => given[index] || guessedType(sql, index + 1))
 }
@@ -59,12 +61,12 @@ export async function withColumnTypes(
 }
 
 /** The types that PREPARE declares, by their names in PostgreSQL. */
-export function declaredTypes(names: string): readonly number[] {
+function declaredTypes(names: string): readonly number[] {
   return listParts(names).map((name) => (/^unknown$/i.test(name) ? 0 : namedType(name)))
 }
 
 /** A prepared statement with the arguments of EXECUTE in place of its `$n`. @throws AppError `sql_missing_parameter` */
-export function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
+function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
   const parts = listParts(values)
   if (parts.length !== oids.length) {
     const counts = `it has ${oids.length} parameters, and EXECUTE gives ${parts.length} values`
@@ -176,4 +178,58 @@ const CAST_NAMES: Readonly<Record<string, string>> = {
   TEXT: 'VARCHAR',
   TIMESTAMPTZ: 'TIMESTAMP WITH TIME ZONE',
   TIMETZ: 'TIME WITH TIME ZONE',
+}
+
+const STATEMENTS_MAX = 1_000
+
+/** The prepared statements of one connection, by name: of the protocol and of SQL. */
+export class PreparedStatements {
+  readonly #prepared = new Map<string, Prepared>()
+
+  /** @throws AppError `sql_unknown_name` */
+  get(name: string): Prepared {
+    const found = this.#prepared.get(name)
+    if (found === undefined) throw notThere('prepared statement', name)
+    return found
+  }
+
+  /** @throws AppError `sql_syntax`, `too_busy` */
+  add(name: string, sql: string, given: readonly number[]): void {
+    if (statementsOf(sql).length > 1) {
+      const message = 'cannot insert multiple commands into a prepared statement'
+      throw new AppError('sql_syntax', message)
+    }
+    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
+      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
+      throw new AppError('too_busy', limit)
+    }
+    this.#prepared.set(name, { sql, oids: parameterTypes(sql, given), given })
+  }
+
+  /** Keeps one of SQL. @throws AppError `relation_exists` */
+  declare({ name, types, sql }: Extract<CursorStatement, { kind: 'prepare' }>): void {
+    if (this.#prepared.has(name)) {
+      throw new AppError('relation_exists', `prepared statement "${name}" already exists`)
+    }
+    this.add(name, sql, declaredTypes(types))
+  }
+
+  /** With types that are known only now. */
+  replace(name: string, prepared: Prepared): void {
+    this.#prepared.set(name, prepared)
+  }
+
+  /** @param name null: all */
+  close(name: string | null): void {
+    if (name === null) this.#prepared.clear()
+    else this.#prepared.delete(name)
+  }
+
+  /** EXECUTE as the statement it runs, which passes every check as if the client had sent it; others as they are. */
+  executed(sql: string): string {
+    const executed = executeStatement(sql)
+    if (executed === undefined) return sql
+    const { name, values } = executed
+    return withArguments(name, this.get(name), values)
+  }
 }

@@ -9,6 +9,7 @@ import {
   describedColumns,
   describing,
   knownColumns,
+  PreparedStatements,
   typeQuestion,
   withColumnTypes,
 } from './bound-parameters.ts'
@@ -20,7 +21,6 @@ import {
   type Portal,
   Portals,
   type Prepared,
-  PreparedStatements,
   type RunningPortal,
   type RunOptions,
   type RunResult,

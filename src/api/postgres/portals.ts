@@ -1,14 +1,8 @@
 /** Prepared statements with their values, whose rows are read as far as the client wants them. */
 import type { ResultValue, RowEncoding } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import {
-  type ParameterValue,
-  statementsOf,
-  withParameters,
-} from '../../query/postgres/statement-text.ts'
+import { type ParameterValue, withParameters } from '../../query/postgres/statement-text.ts'
 import type { AnswerColumn } from './answer-writer.ts'
-import { declaredTypes, parameterTypes, withArguments } from './bound-parameters.ts'
-import { type CursorStatement, executeStatement } from './cursor-statements.ts'
 import { type ColumnType, columnType } from './pg-types.ts'
 import { notThere } from './statement-words.ts'
 
@@ -104,60 +98,6 @@ export interface Portal {
 }
 
 const PORTALS_MAX = 1_000
-
-const STATEMENTS_MAX = 1_000
-
-/** The prepared statements of one connection, by name: of the protocol and of SQL. */
-export class PreparedStatements {
-  readonly #prepared = new Map<string, Prepared>()
-
-  /** @throws AppError `sql_unknown_name` */
-  get(name: string): Prepared {
-    const found = this.#prepared.get(name)
-    if (found === undefined) throw notThere('prepared statement', name)
-    return found
-  }
-
-  /** @throws AppError `sql_syntax`, `too_busy` */
-  add(name: string, sql: string, given: readonly number[]): void {
-    if (statementsOf(sql).length > 1) {
-      const message = 'cannot insert multiple commands into a prepared statement'
-      throw new AppError('sql_syntax', message)
-    }
-    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
-      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
-      throw new AppError('too_busy', limit)
-    }
-    this.#prepared.set(name, { sql, oids: parameterTypes(sql, given), given })
-  }
-
-  /** Keeps one of SQL. @throws AppError `relation_exists` */
-  declare({ name, types, sql }: Extract<CursorStatement, { kind: 'prepare' }>): void {
-    if (this.#prepared.has(name)) {
-      throw new AppError('relation_exists', `prepared statement "${name}" already exists`)
-    }
-    this.add(name, sql, declaredTypes(types))
-  }
-
-  /** With types that are known only now. */
-  replace(name: string, prepared: Prepared): void {
-    this.#prepared.set(name, prepared)
-  }
-
-  /** @param name null: all */
-  close(name: string | null): void {
-    if (name === null) this.#prepared.clear()
-    else this.#prepared.delete(name)
-  }
-
-  /** EXECUTE as the statement it runs, which passes every check as if the client had sent it; others as they are. */
-  executed(sql: string): string {
-    const executed = executeStatement(sql)
-    if (executed === undefined) return sql
-    const { name, values } = executed
-    return withArguments(name, this.get(name), values)
-  }
-}
 
 type RunBound = (
   bound: { readonly sql: string; readonly params: Readonly<Record<string, unknown>> },
