@@ -5,7 +5,7 @@ import { quote } from '../../core/domain/names.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Version of the tables. A greater one comes from a later Eider. */
+/** Version of the tables. A later Eider wrote a greater one. */
 const FORMAT = 1
 const SCHEMA = 'eider'
 export const BASES = `${SCHEMA}.knowledge_bases`
