@@ -4,7 +4,7 @@ import {
   type MeanMetrics,
   meanMetrics,
   metricsOf,
-} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
+} from '../../src/query/evaluate/retrieval-metrics.ts'
 import { percentile } from '../load.ts'
 import { PROJECT } from '../scenario.ts'
 import type { JudgedQuestion } from './beir-collection.ts'

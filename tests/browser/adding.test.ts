@@ -51,18 +51,17 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
 
     await page.getByRole('main').getByRole('link', { name: 'SQL', exact: true }).click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })
-    const look = page.getByRole('button', { name: 'Show the first rows' })
-    await statement.fill('SELECT 1 AS id\nFROM nowhere')
-    await look.click()
-    await page.getByText("Table 'nowhere' not found").waitFor()
-    await statement.fill('DROP VIEW teas')
-    await look.click()
-    await page.getByText('It has not been run').waitFor()
-    await statement.fill("SELECT i AS id, 'tea ' || i AS words FROM range(1000000) t(i)")
-    await look.click()
-    await page.getByRole('cell', { name: 'tea 4' }).waitFor()
-    await page.getByText('No column is the text').waitFor()
+    await statement.fill("SELECT i AS id, 'tea ' || i AS words FROM range(5) t(i)")
     await expectNoViolations(page)
+    await page.getByRole('link', { name: 'Look at the rows' }).click()
+    await page.getByRole('gridcell', { name: 'tea 4' }).waitFor()
+    await page.goBack()
+    await page.getByRole('button', { name: 'Add the rows' }).click()
+    // No column has the text.
+    await page
+      .getByText(/content/)
+      .last()
+      .waitFor()
 
     await page.getByRole('link', { name: 'Web pages' }).click()
     const addresses = page.getByRole('textbox', { name: 'Addresses' })

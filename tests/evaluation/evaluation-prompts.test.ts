@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  questionPrompt,
-  relevancePrompt,
-} from '../../src/query/evaluate/metrics/evaluation-prompts.ts'
+import { questionPrompt, relevancePrompt } from '../../src/query/evaluate/evaluation-prompts.ts'
 
 describe('a generated question', () => {
   const { read } = questionPrompt('Sencha is a green tea')

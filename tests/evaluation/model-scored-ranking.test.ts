@@ -4,7 +4,7 @@ import {
   knownItemMetrics,
   meanRelevance,
   modelScoredRanking,
-} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
+} from '../../src/query/evaluate/retrieval-metrics.ts'
 
 describe('found documents', () => {
   test('are counted by their positions', () => {

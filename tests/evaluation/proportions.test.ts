@@ -1,8 +1,5 @@
 import { expect, test } from 'bun:test'
-import {
-  pairedComparison,
-  wilsonInterval,
-} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
+import { pairedComparison, wilsonInterval } from '../../src/query/evaluate/retrieval-metrics.ts'
 
 test("Wilson's interval holds at the ends and in the middle", () => {
   // Values of R's binom.wilson.

@@ -4,7 +4,7 @@ import {
   meanMetrics,
   metricsOf,
   type RetrievalMetrics,
-} from '../../src/query/evaluate/metrics/retrieval-metrics.ts'
+} from '../../src/query/evaluate/retrieval-metrics.ts'
 
 const NAMES = ['ndcg', 'recall', 'precision', 'reciprocalRank', 'averagePrecision'] as const
 

@@ -244,13 +244,14 @@ test('a tag in the right margin does not cut the prototype that it names', async
     block(['Decodes the options.'], 90, 618) +
     line('int asn1_delete_element (asn1_node structure, const char *', 72, 550, 'F2') +
     line('[Function]', 480, 550) +
-    line('element_name)', 110, 538, 'F3') +
-    block(['Deletes it.'], 90, 518) +
+    line('* list, int', 110, 538, 'F1') +
+    line('element_name)', 110, 526, 'F3') +
+    block(['Deletes it.'], 90, 506) +
     line('size_t strlen (const char *s)', 72, 590, 'F2') +
     line('[Function]', 480, 590) +
     block(['The length of a string.'], 90, 578)
   expect(await contentOf(intro + prototype)).toEndWith(
-    '\n\n[Function] int getopt_long (int argc, char *const *argv, const char *shortopts, const struct option *longopts)\n\nDecodes the options.\n\n[Function] size_t strlen (const char *s)\n\nThe length of a string.\n\n[Function] int asn1_delete_element (asn1_node structure, const char * element_name)\n\nDeletes it.',
+    '\n\n[Function] int getopt_long (int argc, char *const *argv, const char *shortopts, const struct option *longopts)\n\nDecodes the options.\n\n[Function] size_t strlen (const char *s)\n\nThe length of a string.\n\n[Function] int asn1_delete_element (asn1_node structure, const char * * list, int\nelement_name)\n\nDeletes it.',
   )
 })
 

@@ -98,8 +98,11 @@ test('a search is current until a write may be seen, also where that write is un
   expect(first(again)).toEqual(compared(query).slice(0, 10))
 })
 
-test('many vectors are loaded by threads, with the writes meanwhile', async () => {
-  open({ dimensions: 4096 })
+test.each([
+  ['whole vectors', 10_000],
+  ['codes', 0],
+])('many %s are loaded by threads, with the writes meanwhile', async (_, wholeVectorsMax) => {
+  open({ dimensions: 4096, wholeVectorsMax })
   // More codes than one search reads without threads.
   store.write({ put: some(2_100, 4096) })
   await caches.settled()

@@ -1,8 +1,11 @@
-import { requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
+import { isHere, requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { ANYONE } from '../../src/core/domain/access/principal.ts'
 import type { EmbeddedDocument } from '../../src/core/domain/document.ts'
+import type { SourceParameters } from '../../src/core/domain/flow/source-parameters.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import type { NearestChunks } from '../../src/core/domain/ports/search-ports.ts'
 import type { ResultValue } from '../../src/core/domain/query-result.ts'
+import { addressPolicy, internet } from '../../src/core/runtime/address-policy.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
 import { InsertLog } from '../../src/ingest/sources/insert-request.ts'
 import { JobRunner } from '../../src/ops/jobs/job-runner.ts'
@@ -14,14 +17,26 @@ import { Planner } from '../../src/query/select/planner.ts'
 import { KnownPhrases, NO_RERANKERS, type QueryDeps } from '../../src/query/select/query-deps.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { Variables } from '../../src/query/sessions.ts'
+import { databaseDistance } from '../../src/retrieval/vectors/quantized-rows.ts'
+import { remoteSearches } from '../../src/store/postgres/remote-search.ts'
+import { networkRulesOf } from '../../src/wiring/agent-parts.ts'
 import { shownActivity } from '../../src/wiring/job-parts.ts'
+import { openSources } from '../../src/wiring/open-sources.ts'
+import { settingsFrom } from '../../src/wiring/settings/settings.ts'
+import { sourceFilesOf } from '../../src/wiring/source-parts.ts'
 import { importFile } from '../support/direct-reading.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
 import { NO_STORAGES } from '../support/no-storages.ts'
-import { openSearchableStore } from '../support/searchable-store.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
+
+/** A PostgreSQL that stores the knowledge bases of a fixture. */
+export interface FixtureStorage {
+  readonly parameters: SourceParameters
+  readonly isCopied: boolean
+}
 
 const PLANNER_ENTRY = new URL('../../src/wiring/threads/planner-entry.ts', import.meta.url).href
 
@@ -66,8 +81,9 @@ const agents: AgentAnswers = {
 const PARAMS = { text: '60', price: 3, ids: ['d3', 'd7'] }
 
 /** Two hundred texts in `kb`, an empty knowledge base, and a file of two hundred rows, in memory. */
-export async function openSqlFixture(): Promise<SqlFixture> {
+export async function openSqlFixture(stored: FixtureStorage | null = null): Promise<SqlFixture> {
   const store = await openSearchableStore()
+  const remote = stored && (await connectedStorage(store, stored))
   const { catalog, engine } = store
   const inserts = new InsertLog(Date.now)
   const deps: QueryDeps = {
@@ -85,7 +101,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
       now: Date.now,
     }),
     engine,
-    nearest: store.vectorCaches,
+    nearest: remote?.nearest ?? store.vectorCaches,
     known: store.vectorCaches,
     rows: store.rowCaches,
     commits: store.commits,
@@ -100,7 +116,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     checkAddress: async () => {},
     checkServerAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
-    storages: NO_STORAGES,
+    storages: remote === null ? NO_STORAGES : store.copies,
     dataSources: store.dataSourceCatalog,
     sources: fakeSources({}),
     databaseUses: async () => [],
@@ -134,8 +150,9 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     statementBytesMax: 1024 * 1024,
     nowMs: () => performance.now(),
   }
-  await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
-  await createKnowledgeBase('mindsdb', { name: 'empty', metadata_columns: ['declared'] }, deps)
+  await createKnowledgeBase('mindsdb', { name: 'kb', ...remote?.fieldsOf('kb') }, deps)
+  const empty = { name: 'empty', metadata_columns: ['declared'] }
+  await createKnowledgeBase('mindsdb', { ...empty, ...remote?.fieldsOf('empty') }, deps)
   await createAgent('mindsdb', { name: 'echo' }, deps)
   const kb = requireKnowledgeBase(catalog.snapshot(), 'mindsdb', 'kb')
   await store.chunks.replaceDocuments(
@@ -150,8 +167,54 @@ export async function openSqlFixture(): Promise<SqlFixture> {
   return {
     deps,
     answer: (sql) => answerOf(sql, deps),
-    close: () => store.close(),
+    async close() {
+      await store.close()
+      await remote?.sources.close()
+    },
   }
+}
+
+async function connectedStorage(store: SearchableStore, { parameters, isCopied }: FixtureStorage) {
+  const settings = settingsFrom({ EIDER_LOG_LEVEL: 'silent', EIDER_NETWORK_ALLOW: '127.0.0.1' })
+  const guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
+  const sources = openSources({ guard, staging: store.staging, files: sourceFilesOf(settings) })
+  store.copies.connect(sources, async () => {})
+  const own = {
+    name: 'pg',
+    engine: 'postgres' as const,
+    parameters: { ...parameters, storage: true },
+  }
+  await store.dataSourceCatalog.createDataSource(own)
+  const here = store.vectorCaches
+  const there = remoteSearches((kb) => store.copies.remoteOf(kb), databaseDistance)
+  return {
+    sources,
+    nearest: {
+      nearest: (search, signal) =>
+        (isHere(search.knowledgeBase) ? here : there).nearest(search, signal),
+      access: (kb, isPrefiltered) => (isHere(kb) ? here : there).access(kb, isPrefiltered),
+    } satisfies NearestChunks,
+    fieldsOf: (table: string) => ({ storage: { database: 'pg', table, copy: isCopied } }),
+  }
+}
+
+/** A block is comments, the statement, a line `----`, then the rows, `ok`, or `error: <message>`; a blank line ends it. */
+export async function goldenBlocks(file: string) {
+  const text = await Bun.file(`${import.meta.dir}/${file}`).text()
+  return text
+    .split(/\n{2,}/)
+    .map((block) => block.split('\n').filter((line) => !line.startsWith('#')))
+    .filter((lines) => lines.join('').trim() !== '')
+    .map((lines) => {
+      const at = lines.indexOf('----')
+      return {
+        sql: lines.slice(0, at).join('\n'),
+        expected: lines
+          .slice(at + 1)
+          .join('\n')
+          .trim(),
+      }
+    })
 }
 
 function document(index: number): EmbeddedDocument {

@@ -11,8 +11,8 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { type Parameters, runSelect } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
 import type { EvaluationVersion, GenerationOptions } from './evaluate-options.ts'
+import { type EvaluationPrompt, questionPrompt } from './evaluation-prompts.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
-import { type EvaluationPrompt, questionPrompt } from './metrics/evaluation-prompts.ts'
 
 /** Rows of `from_sql` that the texts are chosen from. */
 const SOURCE_ROWS_MAX = 10_000

@@ -2,15 +2,15 @@ import type { Citation } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Judge } from './evaluate-options.ts'
+import { type AnswerJudgment, answerPrompt } from './evaluation-prompts.ts'
 import type { EvaluationModel } from './generate-questions.ts'
-import { type AnswerJudgment, answerPrompt } from './metrics/evaluation-prompts.ts'
 import type { GoldenQuestion } from './question-set.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
 /** From this model score on, an answer counts as right. */
 const RIGHT_SCORE = 0.5
 
-/** A reply of another form is requested once more. */
+/** A reply in another form is requested again. */
 const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {

@@ -11,9 +11,9 @@ import {
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
 import type { EvaluationSearch } from './evaluate-options.ts'
+import { relevancePrompt } from './evaluation-prompts.ts'
 import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './generate-questions.ts'
-import { relevancePrompt } from './metrics/evaluation-prompts.ts'
 import {
   type KnownItemMetrics,
   knownItemMetrics,
@@ -25,7 +25,7 @@ import {
   metricsOf,
   modelScoredRanking,
   type RetrievalMetrics,
-} from './metrics/retrieval-metrics.ts'
+} from './retrieval-metrics.ts'
 import {
   type GradedQuestion,
   type KnownItem,

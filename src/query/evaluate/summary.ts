@@ -1,10 +1,6 @@
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type Columns, type EvaluationTable, tableOf } from './evaluation-table.ts'
-import {
-  type PairedComparison,
-  pairedComparison,
-  wilsonInterval,
-} from './metrics/retrieval-metrics.ts'
+import { type PairedComparison, pairedComparison, wilsonInterval } from './retrieval-metrics.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
 interface Summary {

@@ -7,7 +7,13 @@ import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-po
 import type { ChunkRow, Incoming } from '../documents/chunk-rows.ts'
 import { SeenColumns } from '../documents/metadata-columns.ts'
 import type { RemoteChange } from '../documents/remote-writes.ts'
-import { advance, type RemoteState, remoteState, remoteTables } from './remote-tables.ts'
+import {
+  advance,
+  inlineVectors,
+  type RemoteState,
+  remoteState,
+  remoteTables,
+} from './remote-tables.ts'
 
 /** Rows of one statement. */
 const ROWS_PER_STATEMENT = 500
@@ -27,6 +33,7 @@ export async function sendChange(
   const { dimensions, columns, nextChunkKey, rewritten } = change
   if (state.dimensions === null && dimensions !== null) {
     await run(`ALTER TABLE ${chunks} ALTER COLUMN vector TYPE vector(${dimensions})`)
+    await run(inlineVectors(place, dimensions))
   }
   const gone = await removeRows(run, place, change.removedKeys, revision)
   const come = { chunks: 0, terms: 0 }

@@ -77,19 +77,28 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
   const feedback: NearestFound['feedback'] = {
     vectorsOf: (keys) => vectorsOf(query, keys),
     async searchBy(vector) {
-      const { neighbours: near, keywordHits: hits } = await hybridOf(query, {
-        keywordSearch,
-        vector,
-      })
-      const known = new Set(near.map(({ key }) => key))
-      const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
+      // A score does not depend on the vector: only those of other neighbours are new.
+      const other = await hybridOf(query, { keywordSearch, vector, hitCount: 0 })
+      const near = new Set(other.neighbours.map(({ key }) => key))
+      const earlier = [...neighbours, ...keywordHits.best].map(({ key }) => key)
+      const others = [...new Set(earlier)].filter((key) => !near.has(key))
       const measured = await distancesOf(query, others, vector)
-      // A score does not depend on the vector: the scores of the others are known already.
       const scoresOf = (keys: readonly bigint[]) => {
-        const earlier = keywordHits.scoresOf(keys)
-        return hits.scoresOf(keys).map((score, index) => Math.max(score, earlier[index] ?? 0))
+        const known = keywordHits.scoresOf(keys)
+        return other.keywordHits
+          .scoresOf(keys)
+          .map((score, index) => Math.max(score, known[index] ?? 0))
       }
-      return { neighbours: [...near, ...measured], keywordHits: { ...hits, scoresOf } }
+      const isNeighbour = new Set(neighbours.map(({ key }) => key))
+      return {
+        neighbours: [...other.neighbours, ...measured.filter(({ key }) => isNeighbour.has(key))],
+        keywordHits: {
+          ...other.keywordHits,
+          best: keywordHits.best,
+          bestOf: keywordHits.bestOf,
+          scoresOf,
+        },
+      }
     },
   }
   return { neighbours, keywordHits, feedback, withRows, isCurrent }
@@ -239,29 +248,31 @@ function hybridStatement(
   const near = statement.vector(vector)
   const table = statement.value(place.table, 'text')
   const { k1, b, scoreDigits } = BM25
-  const saturation = `p.frequency + ${k1} * (${1 - b} + ${b} * c.term_count / w.mean)`
   const rounded = (value: string) => `round((${value})::numeric, ${scoreDigits})::float8`
+  const length = `${k1} * (${1 - b} + ${b} * c.term_count / (SELECT mean FROM weights LIMIT 1))`
+  // Each term in an expression of its own: joining rows with terms takes three times as long.
+  const parts = keys.map((_, index) => {
+    const weight = `(SELECT weight FROM weights WHERE place = ${index + 1})`
+    const frequency = `c.frequencies[array_position(c.terms, (${wanted})[${index + 1}])]`
+    return `coalesce(${weight} * ${k1 + 1} / (1 + ${length} / ${frequency}), 0)`
+  })
+  const score = parts.length === 0 ? '0' : rounded(parts.join(' + '))
   const columns = ROW_COLUMNS.map((name) => `c.${name}`)
-  const sql = `WITH weights AS (
-      SELECT q.term, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
+  const sql = `WITH weights AS MATERIALIZED (
+      SELECT q.place, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
           (s.chunk_count - coalesce(t.chunk_count, 0) + 0.5::float8)
           / (coalesce(t.chunk_count, 0) + 0.5::float8)) AS weight
-        FROM unnest(${wanted}, ${uses}) AS q(term, uses) LEFT JOIN ${terms} AS t ON t.term = q.term,
-          ${BASES} AS s WHERE s.name = ${table}),
-    hits AS MATERIALIZED (
-      SELECT c.chunk_key, ${rounded(`sum(w.weight * p.frequency * ${k1 + 1} / (${saturation}))`)} AS score
-        FROM ${chunks} AS c CROSS JOIN weights AS w CROSS JOIN LATERAL
-          (SELECT c.frequencies[array_position(c.terms, w.term)] AS frequency) AS p
-        WHERE c.terms && ${wanted} AND (${statement.where}) AND p.frequency IS NOT NULL
-        GROUP BY c.chunk_key),
-    best AS (SELECT * FROM hits ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
-    near AS (SELECT chunk_key, vector <=> ${near} AS distance FROM ${chunks}
+        FROM unnest(${wanted}, ${uses}) WITH ORDINALITY AS q(term, uses, place)
+          LEFT JOIN ${terms} AS t ON t.term = q.term, ${BASES} AS s WHERE s.name = ${table}),
+    best AS MATERIALIZED (SELECT c.chunk_key, ${score} AS score FROM ${chunks} AS c
+      WHERE c.terms && ${wanted} AND (${statement.where})
+      ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
+    near AS MATERIALIZED (SELECT chunk_key, vector <=> ${near} AS distance FROM ${chunks}
       WHERE ${statement.where} ORDER BY distance FETCH FIRST ${fetched} ROWS WITH TIES)
-    SELECT ${columns.join(', ')}, c.vector <=> ${near} AS distance, coalesce(h.score, 0),
+    SELECT ${columns.join(', ')}, c.vector <=> ${near} AS distance, ${score},
         b.chunk_key IS NOT NULL, n.chunk_key IS NOT NULL,
         (SELECT ${rounded(`sum(weight) * ${k1 + 1}`)} FROM weights)
-      FROM ${chunks} AS c LEFT JOIN hits AS h ON h.chunk_key = c.chunk_key
-        LEFT JOIN best AS b ON b.chunk_key = c.chunk_key
+      FROM ${chunks} AS c LEFT JOIN best AS b ON b.chunk_key = c.chunk_key
         LEFT JOIN near AS n ON n.chunk_key = c.chunk_key
       WHERE c.chunk_key IN (SELECT chunk_key FROM best UNION SELECT chunk_key FROM near)
       ORDER BY distance`

@@ -4,7 +4,7 @@ import {
   type ModelScoredRanking,
   meanRelevance,
   modelScoredRanking,
-} from '../../../src/query/evaluate/metrics/retrieval-metrics.ts'
+} from '../../../src/query/evaluate/retrieval-metrics.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { type JudgeServer, judgeServer, type Reply } from './judge-server.ts'
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ALLOCATOR_ENVIRONMENT } from '../../../src/wiring/settings/settings.ts'
 
 const MAIN = join(import.meta.dir, '../../../src/main.ts')
 const READY_MS_MAX = 60_000
@@ -37,7 +38,13 @@ function spawn(
   return Bun.spawn(
     [...(isSmall ? SMALL_DISK : []), ...(isLeft ? NO_HANGUP : []), process.execPath, main, ...args],
     {
-      env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
+      env: {
+        ...process.env,
+        ...ALLOCATOR_ENVIRONMENT,
+        UV_THREADPOOL_SIZE: '16',
+        EIDER_PORT: '0',
+        ...environment,
+      },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',

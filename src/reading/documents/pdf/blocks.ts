@@ -181,9 +181,7 @@ function isCode(
   const line = lines[index]
   if (around.isTypewritten || line === undefined || !isMonospace(line)) return false
   const [before, after] = [lines[index - 1], lines[index + 1]]
-  // The rest of a prototype with a tag in the margin.
-  const isPrototype = MARGIN_TAG.test(before?.text.replace(/(?<=\]).*/s, '') ?? '')
-  if (isPrototype && before?.text.endsWith(')') === false) return false
+  if (isInPrototype(lines, index)) return false
   if (isMonospace(before) || isMonospace(after)) return true
   if (line.text.length < CODE_CHARS_MIN && !CODE_SIGNS.test(line.text)) return false
   const usual = line.size * column.leading * 1.25
@@ -193,13 +191,25 @@ function isCode(
   return isStacked || line.x0 > column.x0 + line.size * 1.5
 }
 
+/** Within the brackets of a prototype that a tag in the margin names. */
+function isInPrototype(lines: readonly Line[], index: number): boolean {
+  const before = lines.slice(Math.max(0, index - PROTOTYPE_LINES_MAX), index)
+  const from = before.findLastIndex(({ text }) => MARGIN_TAG.test(text.replace(/(?<=\]).*/s, '')))
+  if (from === -1) return false
+  const text = before
+    .slice(from)
+    .map((line) => line.text)
+    .join(' ')
+  return text.split('(').length > text.split(')').length
+}
+
 function isMonospace(line: Line | undefined): boolean {
   return line !== undefined && line.table === null && line.isMonospace
 }
 
 function startsEntry(lines: readonly Line[], index: number): boolean {
   const line = lines[index]
-  if (line === undefined) return false
+  if (line === undefined || isInPrototype(lines, index)) return false
   const [mark = ''] = line.text.split(/\s/, 1)
   if (BULLET.test(mark)) {
     return line.text.length > mark.length && !(DASH.test(mark) && goesOn(lines, index))
@@ -230,6 +240,7 @@ function goesOn(lines: readonly Line[], index: number): boolean {
 function startsParagraph(lines: readonly Line[], index: number, column: Column): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined) return true
+  if (isInPrototype(lines, index)) return false
   const distance = line.baseline - before.baseline
   if (distance > line.size * Math.max(column.leading, 1) * 1.35 || distance < 0) return true
   if (Math.abs(line.size - before.size) > line.size * 0.12) return true
@@ -353,6 +364,7 @@ const CAPTION =
   /^(table|figure|fig\.|tab\.|表|図|图|圖|abb(ildung|\.)|tabelle|рис(унок|\.)|таблица|figura|tableau|cuadro|tabla|그림|표)\s*\.?\s*[\dA-Z]/iu
 const MARGIN_TAG =
   /^\[(?:\p{Lu}[\p{L} ]{0,30})?(?:Function|Macro|Command|Variable|Option|Type|Method|Operation|Constant|Form|Procedure|Keyword)\]$/u
+const PROTOTYPE_LINES_MAX = 4
 const CODE_CHARS_MIN = 12
 const CODE_SIGNS = /[=(){};$|<>/]/
 const LEADERS = /\s*(?:\.\s?){5,}|\s*(?:…\s?){3,}/g

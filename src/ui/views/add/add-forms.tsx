@@ -8,14 +8,11 @@ import {
   type KnowledgeBaseName,
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
-import { ApiError } from '../../api/request.ts'
-import { type Cell, type Rows, streamSql } from '../../api/sql.ts'
-import { Button } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
-import { RecordTable } from '../../components/record-list.tsx'
-import { useAction, useResource } from '../../components/resource.ts'
+import { useResource } from '../../components/resource.ts'
+import { addressOf } from '../../shell/addresses.ts'
 
 export interface WayInProps extends KnowledgeBaseName {
   readonly onBegun: (job: Job) => void
@@ -141,29 +138,20 @@ function split(text: string, between: RegExp): string[] {
   return text.split(between).filter((word) => word !== '')
 }
 
-const PREVIEW_ROWS = 5
-const CELL_CHARS_MAX = 200
-
-/** The rows of a SELECT, with a preview of the first ones. */
+/** The rows of a SELECT; the SQL view shows them before. */
 export function AddRows(props: WayInProps) {
   const sql = useDraft(props, 'sql')
-  const [preview, setPreview] = useState<Rows>()
-  const { act, failure } = useAction()
-  const { data: knowledgeBase } = useKnowledgeBase(props)
-  const look = async () => {
-    setPreview(undefined)
-    await act(async () => setPreview(await firstRows(sql.value, props.project)))
-  }
-  const add = async () => {
-    await begin(props, { query: sql.value })
-    setPreview(undefined)
-  }
+  const { data: knowledgeBase, failure } = useKnowledgeBase(props)
   return (
     <Form
       verb="Add the rows"
-      onSend={add}
+      onSend={() => begin(props, { query: sql.value })}
       beside={
-        <Button label="Show the first rows" disabled={sql.value.trim() === ''} onClick={look} />
+        sql.value.trim() !== '' && (
+          <a class="button" href={addressOf.statement(sql.value)}>
+            Look at the rows
+          </a>
+        )
       }
     >
       <TextAreaField
@@ -178,45 +166,9 @@ export function AddRows(props: WayInProps) {
         {...sql.field}
       />
       {failure && <Failure error={failure} />}
-      {preview && <Preview rows={preview} textColumns={knowledgeBase?.content_columns} />}
     </Form>
   )
 }
-
-/** As fast for a million rows as for ten: the statement ends with the first rows. @throws SqlError, ApiError */
-async function firstRows(sql: string, project: string): Promise<Rows> {
-  const enough = new AbortController()
-  let columns: readonly string[] = []
-  const rows: (readonly Cell[])[] = []
-  try {
-    await streamSql(
-      { sql, project, signal: enough.signal, isReadOnly: true },
-      {
-        columns: (all) => {
-          columns = all.map(({ name }) => name)
-        },
-        rows: (some) => {
-          rows.push(...some.slice(0, PREVIEW_ROWS - rows.length))
-          if (rows.length >= PREVIEW_ROWS) enough.abort(new DOMException('Enough', 'AbortError'))
-        },
-        warned: () => {},
-        changed: () => {},
-      },
-    )
-  } catch (error) {
-    const isNoQuery = error instanceof ApiError && error.code === 'sql_not_a_query'
-    if (isNoQuery) throw NOT_A_SELECT
-    if (!enough.signal.aborted) throw error
-  }
-  return { columns, rows }
-}
-
-const NOT_A_SELECT = new ApiError({
-  code: 'sql_not_a_query',
-  status: 400,
-  title: 'This statement returns no rows',
-  message: 'Only the rows of a SELECT can be added. It has not been run',
-})
 
 function Columns(props: {
   readonly knowledgeBase:
@@ -232,47 +184,6 @@ function Columns(props: {
       columns become metadata. Each row becomes a document.
     </>
   )
-}
-
-interface PreviewProps {
-  readonly rows: Rows
-  readonly textColumns: readonly string[] | undefined
-}
-
-function Preview({ rows: { columns, rows }, textColumns = [] }: PreviewProps) {
-  const hasText = textColumns.some((text) => columns.some((one) => isSame(one, text)))
-  return (
-    <>
-      {rows.length === 0 && <p role="status">The statement returns no rows.</p>}
-      {!hasText && textColumns[0] !== undefined && (
-        <p class="bad" role="alert">
-          No column is the text. Name one of them so: <code>SELECT … AS {textColumns[0]}</code>
-        </p>
-      )}
-      {rows.length > 0 && (
-        <RecordTable
-          label="The first rows"
-          class="add-preview"
-          look=""
-          rows={rows}
-          columns={columns.map((title, at) => ({
-            title,
-            cell: (row: readonly unknown[]) => shownCell(row[at]),
-          }))}
-        />
-      )}
-    </>
-  )
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
-}
-
-function shownCell(cell: unknown): string {
-  if (cell === null || cell === undefined) return '—'
-  const text = typeof cell === 'string' ? cell : JSON.stringify(cell)
-  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
 }
 
 /** Longer ones last as long as the page: what a tab may store is limited. */

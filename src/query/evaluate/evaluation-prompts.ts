@@ -1,4 +1,4 @@
-import { parsedJson } from '../../../core/json.ts'
+import { parsedJson } from '../../core/json.ts'
 
 /** An evaluation's prompt to a chat model, and how to read the reply. */
 export interface EvaluationPrompt<T> {

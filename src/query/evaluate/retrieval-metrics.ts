@@ -1,5 +1,5 @@
-import { AppError } from '../../../core/errors.ts'
-import { sum } from '../../../core/json.ts'
+import { AppError } from '../../core/errors.ts'
+import { sum } from '../../core/json.ts'
 
 /** How good the ranking of one question is: each number is in [0, 1], larger is better. */
 export interface RetrievalMetrics {
