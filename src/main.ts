@@ -35,8 +35,8 @@ const help =
 Usage: npm start [-- options], or eider serve [options]
 
 Options:
-  --demo             serve the data of the demo, which is made first where there is none
-  --no-supervisor    end when the server crashes, for containers that start it again themselves
+  --demo             serve the demo data, and create it first if it is missing
+  --no-supervisor    exit when the server crashes, for containers that restart it themselves
   -h, --help         show this help
   --version          show the version
 

@@ -64,7 +64,7 @@ export const AGENT_LIMITS = {
   threadRunsMax: 2_000,
   /** Memory is collected after this many questions: the JavaScript engine underestimates the size of DuckDB's results. */
   questionsPerCollection: 1_000,
-  /** How long a thread is kept for its agent's next question, and how many such threads. */
+  /** How long an idle thread waits for its agent's next question, and how many may wait. */
   threadIdleMs: 30_000,
   threadsIdleMax: 16,
   /** How long a question's work in a thread may continue after its end. */

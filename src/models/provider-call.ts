@@ -5,7 +5,7 @@ import { isTransientStatus, statusOf } from './provider-failure.ts'
 
 /** How often and how long a provider is called for one answer. */
 export interface CallLimits {
-  /** Tries after the first, on 408, 409, 425, 429, 5xx and broken connections; `Retry-After` is kept to. */
+  /** Retries on 408, 409, 425, 429, 5xx and broken connections; they respect `Retry-After`. */
   readonly retriesMax: number
   /** Before the first retry; doubled before each further one. */
   readonly delayMs: number

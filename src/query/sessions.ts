@@ -37,7 +37,7 @@ interface Session {
 }
 
 /**
- * What is kept between the requests of one client: its variables. A session begins with its first SET. When there are too
+ * A client's variables, kept between its requests. A session begins with its first SET. When there are too
  * many, the least recently used one ends.
  */
 export class Sessions {

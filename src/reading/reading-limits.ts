@@ -23,7 +23,7 @@ export const READING_LIMITS = {
   /** Nesting of parts. */
   mailDepthMax: 100,
   mailHeaderBytesMax: 1024 * 1024,
-  /** A document is read as a whole. */
+  /** A document is read whole. */
   documentBytesMax: 512 * 1024 * 1024,
 
   /** The largest size of a decompressed file, for every compressed size. */

@@ -13,7 +13,7 @@ import { AppError } from '../core/errors.ts'
 import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
-/** A ZIP on disk: its entries, each as a stream, so that none is ever in memory as a whole. */
+/** A ZIP on disk: its entries, each read as a stream, never whole into memory. */
 
 interface WalkedEntry {
   readonly entry: Entry

@@ -14,7 +14,7 @@ export class StoredDerivedFiles implements DerivedFiles {
   readonly #checkSpace: (bytes: number) => void
 
   /**
-   * @param directory the data folder; null: nothing is kept
+   * @param directory the data folder; null: no files are written
    * @param name of the subfolder
    */
   constructor(directory: string | null, checkSpace: (bytes: number) => void, name = 'derived') {

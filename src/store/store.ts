@@ -66,7 +66,7 @@ export interface StoreOptions {
   readonly threadPoolSize?: number
   /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
-  /** The folder of DuckDB's extensions, outside of its own folder; it need not exist. */
+  /** The folder of DuckDB's extensions, outside DuckDB's own folder; it need not exist. */
   readonly extensionDirectory?: string
   /** DuckDB may fetch the extension that is missing. */
   readonly isExtensionInstallAllowed?: boolean

@@ -103,7 +103,7 @@ export function parseFromWorker(data: unknown): FromWorker | undefined {
   return isKnown ? (data as FromWorker) : undefined
 }
 
-/** What a value must be: a check of its own, one form for the items of a list, or forms of members. */
+/** The form of a value: a check, one form for all items of a list, or a form for each member. */
 type Form = ((value: unknown) => boolean) | readonly [Form] | { readonly [member: string]: Form }
 
 function fits(value: unknown, form: Form): boolean {

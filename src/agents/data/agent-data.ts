@@ -113,7 +113,7 @@ export function namedKnowledgeBases(
   })
 }
 
-/** Whether a name appears in a text by itself, neither as a part of a longer one nor after a qualifier. */
+/** Whether a name appears in a text, not inside a longer name and not after a qualifier. */
 function standsIn(text: string, name: string): boolean {
   for (let start = text.indexOf(name); start !== -1; start = text.indexOf(name, start + 1)) {
     const before = text.slice(Math.max(0, start - 1), start)

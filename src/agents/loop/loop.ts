@@ -143,7 +143,7 @@ const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-/** The answer in the required form. If the model misses it, it is asked once more, without tools. */
+/** The answer in the required form. If the model misses it, the loop asks it again, without tools. */
 async function* inForm(
   text: string,
   check: AnswerCheck,

@@ -31,7 +31,7 @@ const SUMMARY_CHARS_MAX = 4000
 const SUMMARY_MS = MINUTE_MS
 const SUMMARY_TIME_SHARE = 1 / 3
 
-/** Summarises what does not fit, where the conversation is kept and the model writes. */
+/** Summarises turns that do not fit, if the conversation is stored and the model can write. */
 export async function* shownHistory(
   assignment: Assignment,
   model: ChatModel,

@@ -52,7 +52,7 @@ export interface AgentDeps extends ThreadServices {
   readonly chatProviders: readonly string[]
   /** Tools of servers that agents name; unset: there are none. */
   readonly foreignTools?: ForeignTools
-  /** Judges what chat models were shown; the built-in one judges by itself. Unset: every answer counts as one. */
+  /** Judges the passages shown to chat models; the built-in model judges its own. Unset: every answer counts as one. */
   readonly judgeAnswerability?: JudgeAnswerability
   /** Where each question is written down. */
   readonly traces: RunTraces

@@ -308,7 +308,7 @@ const UNREAD_ANSWER: Answer = {
   seconds: 0,
 }
 
-/** One question of a conversation, until it is kept. */
+/** One question of a conversation, until it is stored. */
 class TurnUnderWay {
   readonly conversation: OpenConversation
   /** Two for each earlier question. */

@@ -48,9 +48,9 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   }),
   outputSchema: answers(['knowledge_base', 'documents', 'state'], {
     knowledge_base: { type: 'string' },
-    documents: { type: 'integer', description: 'How many were taken' },
+    documents: { type: 'integer', description: 'Number of accepted documents' },
     state: { type: 'string', enum: ['stored', 'running'] },
-    job_id: { type: 'integer', description: 'Where it takes longer: GET /api/jobs/{id}' },
+    job_id: { type: 'integer', description: 'If it takes longer, follow GET /api/jobs/{id}' },
   }),
   async run(sent, { uses, principal, signal }) {
     const { knowledgeBases } = namable(uses.snapshot(principal), principal)

@@ -42,7 +42,7 @@ export const ASK_AGENT_TOOL: Tool = {
     answer: { type: 'string' },
     evidence: {
       enum: EVIDENCE_LEVELS,
-      description: '`closest`: the best passage may not answer; `none`: nothing found answers',
+      description: '`closest`: the best passage may not answer; `none`: no answer was found',
     },
     citations: {
       type: 'array',

@@ -32,7 +32,7 @@ export const LIST_DATA_TOOL: Tool = {
       maximum: ITEMS_MAX,
       description: `Maximum number of items; default ${ITEMS_UNSET}`,
     },
-    cursor: { type: 'string', description: 'next_cursor of the page before' },
+    cursor: { type: 'string', description: 'next_cursor of the previous page' },
   }),
   outputSchema: answers(['projects', 'items', 'total', 'next_cursor'], {
     projects: { type: 'array', items: { type: 'string' } },

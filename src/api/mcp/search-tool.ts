@@ -65,7 +65,7 @@ export const SEARCH_TOOL: Tool = {
       type: 'number',
       minimum: 0,
       maximum: 1,
-      description: 'Leaves out less relevant results',
+      description: 'Leave out less relevant results',
     },
   }),
   outputSchema: answers(['results'], {
@@ -201,7 +201,7 @@ export const FETCH_TOOL: Tool = {
       maxLength: 10_000,
       description: 'The id of a search result: eider://documents/{project}/{knowledge_base}/{id}',
     },
-    offset: { type: 'integer', minimum: 0, description: 'Characters to leave out' },
+    offset: { type: 'integer', minimum: 0, description: 'Number of characters to skip' },
     max_chars: {
       type: 'integer',
       minimum: 1,

@@ -14,8 +14,8 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     usage: ['serve [--demo] [--no-supervisor] [--help]'],
     words: [0, 0],
     options: {
-      demo: { help: 'serve the data of the demo, which is made first where there is none' },
-      supervisor: { help: 'start it again after a crash (--no-supervisor: end)' },
+      demo: { help: 'serve the demo data, and create it first if it is missing' },
+      supervisor: { help: 'restart it after a crash (--no-supervisor: exit instead)' },
       version: { help: 'show the version' },
     },
     examples: [

@@ -210,7 +210,7 @@ async function ingestRemote(
   if (urls.length > 0) await addCrawlWarnings(kb, counts, context)
 }
 
-/** Which pages a crawl did not store is kept with the knowledge base. */
+/** The knowledge base records which pages a crawl did not store. */
 async function addCrawlWarnings(
   kb: NamedObject,
   counts: IngestCounts,

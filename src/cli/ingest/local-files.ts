@@ -233,7 +233,7 @@ function isReadable(path: string, root: FileRoot, { isAll, include }: FileRules)
   return root.pattern !== null || isAll || include.length > 0 || !OTHER_ENDINGS.test(path)
 }
 
-/** Whether a document with that id comes from there. */
+/** Whether the document with that id was read from that folder. */
 export function isBelowRoot(id: string, root: FileRoot): boolean {
   const path = resolve(root.base, id)
   if (root.kind === 'file') return path === root.path

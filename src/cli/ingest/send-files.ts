@@ -327,7 +327,7 @@ export class KnownFiles {
     const former = this.#files.get(path)
     this.#files.set(path, now)
     if (former === undefined) return
-    // One document of the same id was replaced as a whole.
+    // A document with the same id was replaced.
     if (former.documents === 1 && now.documents === 1 && former.id === path) return
     await this.#delete(`file_path = :path AND file_hash <> :hash`, { path, hash: now.hash }, signal)
   }

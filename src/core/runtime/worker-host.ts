@@ -5,7 +5,7 @@ export interface WorkerHostOptions {
   readonly url: string
   readonly onMessage: (data: unknown) => void
   /**
-   * Called once when the thread has ended by itself or failed; nothing follows. The cause may contain anything: it is for
+   * Called once when the thread has ended or failed; nothing follows. The cause may contain anything: it is for
    * the log. The exit code is set if the thread ended without an error.
    */
   readonly onEnd: (cause: unknown, exitCode?: number) => void

@@ -261,7 +261,7 @@ function* piecesOfText(
   }
 }
 
-/** A size the user chose is kept, for every model. */
+/** A size that the user chose applies to every model. */
 function limitsOf(
   preprocessing: Preprocessing,
   reach: EmbedderReach | null,

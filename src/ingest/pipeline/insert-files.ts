@@ -1,4 +1,4 @@
-/** Files sent as documents of a knowledge base: they are read and stored, and nothing else of them is kept. */
+/** Files sent as documents of a knowledge base: they are read and stored as chunks; the files themselves are not. */
 import { basename } from 'node:path'
 import type { Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'

@@ -146,7 +146,7 @@ export class JobInsert {
     const isBegun = index === sourceIndex && rows > 0
     const doneRows = isBegun && isInOrder ? rows : 0
     const isAgain = isBegun && !isInOrder
-    // Its items are left out once more.
+    // Its items are skipped again.
     if (isAgain) {
       this.#leftOut = before.leftOut
       this.counts.skippedRows = before.skipped ?? 0

@@ -50,7 +50,7 @@ interface Known {
   readonly features: Set<ModelFeature>
 }
 
-/** Keys of one service may have different rights, and none is kept here. */
+/** Keys of one service may have different rights, and this stores no keys. */
 function modelKey({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
   const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
   return createHash('sha256').update(parts).digest('base64')

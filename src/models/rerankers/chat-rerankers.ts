@@ -20,7 +20,7 @@ import {
   withRerankDeadline,
 } from './rerank-prompts.ts'
 
-/** Asks a chat model about each passage by itself. */
+/** Asks a chat model about each passage separately. */
 export class PointwiseReranker implements Reranker {
   readonly #judge: Judge
   readonly #options: RerankOptions

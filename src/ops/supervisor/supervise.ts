@@ -120,7 +120,7 @@ class StopRequest {
     for (const signal of stopSignals()) {
       process.on(signal, () => {
         this.#isAsked = true
-        // In a Windows console the server gets Ctrl-C by itself, and a kill would not let it finish.
+        // In a Windows console the server also receives Ctrl-C, and a kill would not let it finish.
         // The supervisor itself handles a hang-up, and passes a stop on to the server.
         const passed = signal === 'SIGHUP' ? 'SIGTERM' : signal
         if (process.platform !== 'win32') this.#server?.kill(passed)

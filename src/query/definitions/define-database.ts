@@ -143,7 +143,7 @@ function namedParameters(engine: DataSourceEngine, sent: Fields): Fields {
 
 /**
  * Data copied into knowledge bases, tables and files stays.
- * @throws AppError `database_in_use` naming what reads it by itself, `database_not_found`
+ * @throws AppError `database_in_use` naming what reads it automatically, `database_not_found`
  */
 export async function dropDatabase(source: DataSource, deps: DatabaseDeps): Promise<void> {
   const uses = await deps.databaseUses(source)
@@ -364,6 +364,6 @@ export interface DatabaseDeps extends CatalogDeps {
   readonly dataSources: DataSourceCatalog
   /** The databases of the data sources. */
   readonly sources: DataSources
-  /** What reads this data source by itself, as `job mindsdb.j`: it cannot be dropped. */
+  /** What reads this data source automatically, such as `job mindsdb.j`: it cannot be dropped. */
   readonly databaseUses: (source: DataSource) => Promise<readonly string[]>
 }

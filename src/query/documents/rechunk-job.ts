@@ -96,7 +96,7 @@ class RechunkRun {
 
   static async begin(work: JobWork, deps: Deps): Promise<RechunkRun> {
     const kb = jobTarget(work, deps)
-    // A job's checkpoint was written by itself.
+    // Only this job writes its checkpoint.
     const known = work.checkpoint as Checkpoint | null
     const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps, work.job)))
     if (known === null) await run.#count(kb)

@@ -21,7 +21,7 @@ export interface AskingWork {
   readonly asked: readonly AskedQuestion[]
   readonly judges: Judges & { readonly key: string }
   readonly concurrency: number
-  /** null: nothing is kept. */
+  /** null: answers are not stored. */
   readonly saved: SavedAnswers | null
   /** Called with each answer, if set. */
   readonly progress?: EvaluationProgress | undefined

@@ -10,7 +10,7 @@ import type { AnswerRow } from './saved-answers.ts'
 /** From this model score on, an answer counts as right. */
 const RIGHT_SCORE = 0.5
 
-/** A reply of another form is requested once more. */
+/** A reply in another form is requested again. */
 const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {

@@ -43,7 +43,7 @@ export interface KnownItem {
 
 const TEST_ROWS_MAX = 1_000_000
 
-/** A SELECT in parentheses, or in a text: it begins with a word of its own and a space after it. */
+/** A SELECT in parentheses, or in a text: it begins with a keyword and a space. */
 export function isSelect(written: string): boolean {
   return /^(?:\(|(?:select|with|from|values)[\s(])/i.test(written)
 }

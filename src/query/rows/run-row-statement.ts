@@ -193,7 +193,7 @@ async function* assignedChunks(
   }
 }
 
-/** Each chunk by itself: it keeps its `chunk_id`, and only text that differs is embedded. */
+/** Updates chunks one by one: each keeps its `chunk_id`, and only changed text is embedded. */
 async function updateChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,

@@ -67,7 +67,7 @@ const SCOPES: {
   create_database: ({ engine }) => (engine === null ? ['write'] : ['everything']),
   drop_database: ({ isProject }) => (isProject ? ['write'] : ['everything']),
   alter_database: ['everything'],
-  // It runs by itself, with all rights.
+  // It runs without a caller, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
   // A principal cannot grant more than it has: the definitions check that.
@@ -115,7 +115,7 @@ function isSet(value: unknown): boolean {
 
 /** The dependencies of a statement whose caller may not see or read everything. */
 
-/** @param author who defines things; null: what runs by itself, which defines nothing */
+/** @param author who defines things; null: automatic work, which defines nothing */
 export function depsFor(
   deps: QueryDeps,
   author: Principal | null,

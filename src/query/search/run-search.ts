@@ -146,7 +146,7 @@ function accessOf(kb: KnowledgeBase, { run }: SearchedChunks, deps: QueryDeps): 
 
 type RankedChunks = ReadonlyMap<string, { readonly rank: number; readonly chunk: FoundChunk }>
 
-/** Explains each of the chunks, in their order, by searching once more for each part alone. */
+/** Explains each chunk, in order, by searching again for each part alone. */
 async function explainChunks(
   search: CheckedSearch,
   { chunks, run }: SearchedChunks,

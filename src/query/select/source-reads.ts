@@ -116,7 +116,7 @@ function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStre
           if (result.done === true) return result
           const rows = result.value.slice(0, left)
           left -= rows.length
-          // Nothing is kept open for a reader who has all there is.
+          // The reader has all the rows it may take, so nothing stays open.
           if (left <= 0) await stop()
           return { done: false, value: rows }
         },

@@ -11,7 +11,7 @@ import {
   type XmlElement,
 } from '../xml-tree.ts'
 
-/** A longer text becomes several documents: at this length, no one replaces or requests a document as a whole. */
+/** A longer text becomes several documents: at this length, clients rarely replace or request a whole document. */
 const DOCUMENT_CHARS = 2_000_000
 /** A document ends at the last line end within this many characters. */
 const LINE_CHARS_MAX = 100_000

@@ -109,7 +109,7 @@ function isOwnMenu(element: Element, weights: TextWeights): boolean {
   return weights.linkShare(element) > 0.6
 }
 
-/** A section's id comes from its heading: a section "Sharing" is not a share bar. */
+/** A section's id is derived from its heading: a section "Sharing" is not a share bar. */
 function ownNames(element: Element): string {
   const first = element.firstElementChild
   const heading = first !== null && /^H[1-6]$/.test(first.nodeName) ? first.textContent : null

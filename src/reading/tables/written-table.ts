@@ -8,7 +8,7 @@ import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
  * the column.
  * @param source what a FROM takes
  * @param path of a file `table-<number>.parquet` in the folder of the job
- * @param groupRows of one group, at most: it is held in memory as a whole
+ * @param groupRows of one group, at most: all of them are held in memory
  */
 export async function writtenTable(
   connection: DuckDBConnection,
@@ -35,7 +35,7 @@ const GROUP_CELLS = 6_000_000
 /** DuckDB's own step. */
 const GROUP_ROWS_MIN = 2048
 
-/** A group of rows is in memory as a whole. */
+/** A whole group of rows is in memory. */
 function rowGroupSize(columnCount: number): number {
   return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
 }

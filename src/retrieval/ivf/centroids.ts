@@ -97,7 +97,7 @@ export function centroidsMax(stride: number): number {
   return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
 }
 
-/** Their rows, and their codes once more. */
+/** Their rows, and a copy of their codes. */
 function centroidBytes(stride: number): number {
   return rowBytes({ stride, holdsFloats: true }) + stride
 }

@@ -62,7 +62,7 @@ export class PostingLists {
   readonly #lists: LruMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
   readonly #tombstones = new Tombstones()
-  /** Searches for too many postings: reading them once more would take longer than the search itself. */
+  /** Searches for too many postings: reading them again would take longer than the search itself. */
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
   readonly #reading = new SingleFlight()
 

@@ -38,7 +38,7 @@ export class MapThread {
   #dimensions = 0
   #rowCount = 0
   #keys = new BigInt64Array()
-  /** Row by row, `#components.count` numbers each: all that is kept of a vector. */
+  /** Row by row, `#components.count` numbers each: the only stored part of a vector. */
   #reduced = new Float32Array()
   #placed: PlacedMap | null = null
 

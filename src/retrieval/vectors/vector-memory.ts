@@ -110,7 +110,7 @@ export class VectorMemory {
   }
 
   /**
-   * Reserves memory that an index uses elsewhere, so that it counts.
+   * Reserves memory that an index uses outside this cache, so that it counts.
    * @throws AppError `out_of_memory`; nothing has changed then
    */
   reserve(bytes: number): void {

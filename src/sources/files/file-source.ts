@@ -133,7 +133,7 @@ export class FileSource implements SourceEngine {
     }
   }
 
-  /** Nothing is kept of a file. */
+  /** Files leave nothing behind. */
   async forget(): Promise<void> {}
 
   async close(): Promise<void> {

@@ -292,7 +292,7 @@ const RULES: readonly (readonly [Steps, string])[] = [
   [merging, 'json_merge_patch'],
   [descending, 'json_contains json_group_structure json_structure'],
   [eachElement(250), LAMBDA_NAMES],
-  // Each step of a reduction runs its lambda by itself.
+  // Each step of a reduction runs its lambda separately.
   [eachElement(4000), REDUCING_NAMES],
   [
     eachElement(500),

@@ -28,7 +28,7 @@ export function hasTwins(columns: readonly SourceColumn[]): boolean {
 
 /**
  * Whether a SELECT uses columns it does not name.
- * @param shown false: a `*` in its list only uses columns named elsewhere
+ * @param shown false: a `*` in its list only uses columns that other parts name
  */
 export function readsWholeRows(
   select: TreeNode,

@@ -1,5 +1,5 @@
 /**
- * Run by salvage.ts as a process of its own, since a damaged file can end it: reads from a database file and prints JSON.
+ * Run by salvage.ts in its own process, since a damaged file can crash it: reads a database file and prints JSON.
  * `list <file>`; `export <file> <table> <target> <skipped rows…>`, which prints each range of rows before it reads it.
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'

@@ -23,7 +23,7 @@ interface WaitingInsert extends PreparedInsert {
   readonly outcome: PromiseWithResolvers<WriteOutcome>
 }
 
-/** An insert with more rows gets a transaction of its own. */
+/** An insert with more rows gets its own transaction. */
 const ROWS_OF_SMALL_MAX = 64
 
 /** For all inserts that share one. */

@@ -146,7 +146,7 @@ export class StoredChunks implements ChunkStore {
     })
   }
 
-  /** One transaction in which DuckDB copies chunks by itself. */
+  /** One transaction in which DuckDB copies the chunks itself. */
   copyChunks<T>(
     kb: KnowledgeBase,
     incoming: Incoming,

@@ -49,7 +49,7 @@ export interface DatabaseOptions {
  * only.
  */
 export class Database {
-  /** The only place where DuckDB may write files by itself. It need not exist. */
+  /** The only folder where DuckDB may write files on its own. It need not exist. */
   readonly exportsDirectory: string
   readonly #instance: DuckDBInstance
   readonly #directory: string | null

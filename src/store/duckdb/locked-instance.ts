@@ -132,7 +132,7 @@ export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
 }
 
-/** Runs work as one transaction: if it fails, nothing is kept. */
+/** Runs work as one transaction, rolled back if it fails. */
 export async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,

@@ -177,7 +177,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
   }
 
-  /** For statements of a search, each in a transaction of its own. */
+  /** For a search's statements, each in its own transaction. */
   remoteOf(kb: KnowledgeBase): RemotePlace {
     const place = this.#placeOf(kb)
     const copy = this.#copyOf(kb)

@@ -248,7 +248,7 @@ export function settingsFrom(environment: Environment): Settings {
   const values = Object.entries(SETTINGS).map(([key, one]) => {
     return [key, settingValue<unknown>(one, environment)] as const
   })
-  // Each setting has a value of its own type.
+  // Each setting has its own value type.
   const settings = Object.fromEntries(values) as Settings
   refuseContradictions(settings)
   return settings

@@ -17,7 +17,7 @@ process.on('SIGTERM', () => {})
 process.umask(0o077)
 setPriority(PRIORITY)
 
-/** The guard sees resident memory every few milliseconds; what takes more in between fails by itself. */
+/** The guard sees resident memory every few milliseconds; what grows faster fails without it. */
 const ceiling = new MemoryCeiling()
 const guard = new Worker(new URL('./reading-guard-entry.ts', import.meta.url))
 const answers = new FileAnswers()

@@ -186,7 +186,7 @@ function shapeError(error: WrongValue, method: string): AppError {
 }
 
 /**
- * A value that fits no variant is refused as a whole: this finds the wrong part within the variant it resembles.
+ * A value that fits no variant is refused: this finds the wrong part within the variant it resembles.
  */
 function innermost(error: WrongValue): WrongValue {
   const variants: readonly TSchema[] = error.schema.anyOf ?? []

@@ -145,7 +145,7 @@ function agentFor(
   const found = findModel(snapshot, principal, model)
   if (first === undefined) return requireModel(snapshot, principal, model).agent
   if (found?.kind !== 'agent') return agentOver([first, ...others])
-  // Its instruction and model over what the caller may read by itself.
+  // An agent's instruction and model, over knowledge bases that the caller may read.
   return { ...found.agent, data: { knowledgeBases: kbs.map(idOf), tables: [], isExact: true } }
 }
 

@@ -193,7 +193,7 @@ export class ResponseEvents {
   }
 }
 
-/** The response as a whole. */
+/** The whole response. */
 export async function wholeResponse(pieces: AsyncIterable<Piece>, terms: ResponseTerms) {
   const events = new ResponseEvents(terms)
   let last: ResponseEvent | undefined

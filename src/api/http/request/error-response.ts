@@ -57,7 +57,7 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   return new Response(JSON.stringify(body), { status, headers })
 }
 
-/** The failure of a request. Once the request is aborted, every error comes from that and is not a bug. */
+/** The failure of a request. After an abort, errors are its consequence and not bugs. */
 export function requestError(error: unknown, signal: AbortSignal): AppError {
   if (error instanceof AppError || !signal.aborted) return toAppError(error)
   if (signal.reason instanceof AppError) return signal.reason

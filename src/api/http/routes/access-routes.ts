@@ -176,7 +176,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   api.patch(ONE_USER, {
     id: 'changeUser',
     summary: 'Change the password, the role or the projects of a user',
-    description: 'Takes effect at once. A new password ends the user’s sessions.',
+    description: 'Takes effect immediately. A new password ends the user’s sessions.',
     needs: 'admin',
     find: userAt,
     body: CHANGE,

@@ -199,7 +199,7 @@ function failingOf(checks: HealthChecks, context: RouteContext): readonly string
 const USED = queryParameters({
   project: text({ description: 'Knowledge bases of this project' }),
   without_disk: truth({
-    description: 'Leaves out disk usage, which is slow to count: it is null',
+    description: 'Skip disk usage, which is slow to count; it is then null',
   }),
   ...offsetPaging({ min: 1, description: 'At most this many' }),
 })

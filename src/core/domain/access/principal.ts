@@ -8,7 +8,7 @@ import { nameKey } from '../names.ts'
  * - `read`: definitions, searches, SELECT, documents, files
  * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
  * - `ask`: questions to agents, including the data they read
- * - `admin`: everything else too: keys, users, the audit log, data sources, work that runs by itself, backups
+ * - `admin`: everything else too: keys, users, the audit log, data sources, scheduled work, backups
  */
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]

@@ -17,7 +17,7 @@ import type {
 /** The agent that owns a conversation. A later agent of the same name does not inherit it. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
-/** What an answer had besides text and citations, as far as it is kept. */
+/** The stored parts of an answer besides its text and citations. */
 export interface KeptFindings extends AnswerFindings {
   /** Missing from turns of older versions. */
   readonly evidence?: EvidenceLevel

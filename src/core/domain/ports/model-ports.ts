@@ -145,7 +145,7 @@ export type ChatDelta =
       readonly judged?: JudgedAnswer
     }
 
-/** What a model knows of its own answer. */
+/** What a model says about its own answer. */
 export interface JudgedAnswer {
   readonly evidence: EvidenceLevel
   /** Quotes that are cited but not part of the text. */
@@ -159,7 +159,7 @@ export interface ChatModel {
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
 }
 
-/** Chat models for what the server asks by itself; agents have theirs in threads. */
+/** Chat models for the server's own questions; agents have theirs in threads. */
 export interface ChatModels {
   /** The default of the settings; null: only the built-in one, which quotes and cannot write. */
   readonly defaultModel: ModelRef | null

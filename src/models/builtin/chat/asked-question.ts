@@ -81,7 +81,7 @@ function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): st
   return `${withoutReplaced(earlier, question, answer)} ${question}`
 }
 
-/** Whether a question needs its history: it has hardly any words of its own. */
+/** Whether a question needs its history: alone, it has hardly any meaningful words. */
 function isFollowUp(question: string): boolean {
   const count = new Set(keywords(question.replace(ASKS_ON, ' '))).size
   if (count === 0) return true

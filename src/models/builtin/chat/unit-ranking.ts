@@ -48,7 +48,7 @@ export async function rankedUnits(
   }
 }
 
-/** The same judgement of what a search found, without vectors of its own. */
+/** The same judgement of a search's results, from the cosines that they carry. */
 export function answerabilityOf(question: string, found: readonly FoundPassage[]): Answerability {
   const passages = found.map(({ relevance, cosine, ...passage }, index) => ({
     ...passage,

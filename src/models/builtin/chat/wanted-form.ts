@@ -58,7 +58,7 @@ export class WantedForm {
     return isHeaded || isLed ? WORTH.list : 0
   }
 
-  /** An option is explained where it is named first; elsewhere it is only mentioned. */
+  /** An option is explained where it first appears; later places only mention it. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site

@@ -1,6 +1,6 @@
 import { type Fragment, fragmentLines, type Line, RTL } from './page/fragments.ts'
 
-/** Lines read from top to bottom before continuing elsewhere on the page. */
+/** Lines read from top to bottom before the next block of the page. */
 export interface Region {
   readonly lines: readonly Line[]
 }

@@ -31,7 +31,7 @@ const AGENT_FIELDS = {
     ),
   }),
   model: t.Union([SHOWN_MODEL, t.Object({})], {
-    description: 'Empty: the model of the settings, else the built-in one',
+    description: 'If empty, the model from the settings, else the built-in one',
   }),
   prompt_template: t.String(),
   params: named('AgentParams', {
@@ -107,7 +107,7 @@ const STATEMENT_ROWS = named(
   'A statement over tables whose rows the answer is made of',
   {
     ...ROWS,
-    is_cut: t.Boolean({ description: 'There are more rows than these' }),
+    is_cut: t.Boolean({ description: 'Whether there are more rows' }),
   },
 )
 
@@ -117,7 +117,7 @@ const CHART = named('Chart', {
 })
 
 const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
-  description: '`closest`: the passage is near but may not answer; `none`: nothing found answers',
+  description: '`closest`: the passage is related but may not answer; `none`: no answer was found',
 })
 
 const FINDINGS = {
@@ -131,7 +131,7 @@ const FINDINGS = {
 /** Set on a model's answer. */
 const LOW_EVIDENCE = t.Optional(
   t.Literal(true, {
-    description: 'The model answered, but nothing that it read seems to answer the question',
+    description: 'The model answered, but none of the text it read seems to answer the question',
   }),
 )
 
@@ -287,7 +287,9 @@ const TRACE_FIELDS = {
   turn_count: COUNT,
   step_count: COUNT,
   usage: orNull(USAGE),
-  cost: orNull(t.Number(), { description: 'By the price table; null without a price' }),
+  cost: orNull(t.Number(), {
+    description: 'Calculated from the price table; null without a price',
+  }),
   feedback: orNull(FEEDBACK),
 }
 

@@ -88,7 +88,7 @@ export const JOB = t.Object(
     rate: orNull(t.Number(), { description: 'Recent rows per second' }),
     remaining_seconds: orNull(t.Number(), { description: 'null if unknown' }),
     error: orNull(t.String(), { description: 'Why it failed, or null' }),
-    errors: t.Array(JOB_ERROR, { description: 'The first items left out' }),
+    errors: t.Array(JOB_ERROR, { description: 'The first skipped items' }),
     error_count: COUNT,
   },
   {

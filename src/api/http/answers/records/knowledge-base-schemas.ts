@@ -316,7 +316,7 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
   map: orNull(
     t.Object({
       version: t.String({ description: 'Send it with requests about points' }),
-      current: t.Boolean({ description: 'false: documents changed since' }),
+      current: t.Boolean({ description: 'false: documents have changed since then' }),
       revision: t.Integer(),
       embedding_model: t.String(),
       point_count: COUNT,
