@@ -95,7 +95,7 @@ function inheritedEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(entries)
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const probe = createServer().on('error', reject)
   probe.listen(0, '127.0.0.1', () => {

@@ -184,13 +184,17 @@ export function broken(how: string): never {
   throw new Error(`the server breaks its protocol: ${how}`)
 }
 
+/** @throws Error, before the columns of a result are read and kept */
+export function checkedColumnCount(count: number): void {
+  if (count <= WIRE_COLUMNS_MAX) return
+  throw new Error(`the result has more than ${WIRE_COLUMNS_MAX} columns; name those you need`)
+}
+
 /** @throws Error for what no table has */
 export function checkedFields<Field extends { readonly name: string }>(
   fields: readonly Field[],
 ): readonly Field[] {
-  if (fields.length > WIRE_COLUMNS_MAX) {
-    throw new Error(`the result has more than ${WIRE_COLUMNS_MAX} columns; name those you need`)
-  }
+  checkedColumnCount(fields.length)
   if (fields.some(({ name }) => name.length > COLUMN_NAME_CHARS_MAX)) {
     throw new Error(`a column's name has more than ${COLUMN_NAME_CHARS_MAX} characters`)
   }

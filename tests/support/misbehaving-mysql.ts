@@ -272,12 +272,13 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   },
   'columns-65535': { description: sends(packet(1, Buffer.from([0xfc]), uint16(65_535))) },
   'columns-65535-described': {
-    description: (peer) =>
-      sends(
-        packet(1, Buffer.from([0xfc]), uint16(65_535)),
-        ...Array.from({ length: 65_535 }, (_, index) => column(index + 2, `c${index}`)),
-        EOF(65_537),
-      )(peer),
+    description: async (peer) => {
+      await peer.send(packet(1, Buffer.from([0xfc]), uint16(65_535)))
+      // The client has it before this process makes the others.
+      await Bun.sleep(0)
+      const columns = Array.from({ length: 65_535 }, (_, index) => column(index + 2, `c${index}`))
+      await sends(...columns, EOF(65_537))(peer)
+    },
   },
   'columns-without-end': {
     description: async (peer) => {

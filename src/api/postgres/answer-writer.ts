@@ -97,6 +97,10 @@ function formatAt(formats: readonly number[], index: number): number {
 /** DuckDB names a column by its expression; PostgreSQL by the function alone. */
 function plainName(name: string): string {
   const call = /^(?:\w+\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
+  if (call === 'count_star') return 'count'
+  // `relation::regclass`, which the catalog looks up by a function.
+  const looked = /^(?:\w+\.)?reg\w+_name\((?:\w+\.)?(\w+)\)$/.exec(name)?.[1]
+  if (looked !== undefined) return looked
   return call === 'CAST' ? '?column?' : (call ?? name)
 }
 
@@ -138,6 +142,14 @@ const SQL_STATES: Partial<Record<ErrorCode, string>> = {
   invalid_request: '22023',
 }
 
-function stateOf({ code }: AppError): string {
-  return SQL_STATES[code] ?? 'XX000'
+/** Drivers prepare a statement again, or open a cursor again, where these say that it is missing. */
+const MISSING_STATES: Readonly<Record<string, string>> = {
+  cursor: '34000',
+  portal: '34000',
+  'prepared statement': '26000',
+}
+
+function stateOf({ code, message }: AppError): string {
+  const [, kind = ''] = /^(.+?) ".*" does not exist$/s.exec(message) ?? []
+  return MISSING_STATES[kind] ?? SQL_STATES[code] ?? 'XX000'
 }

@@ -1,23 +1,27 @@
 /** Values and types of `$1`, as clients send them and as they are described. */
 import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
+import { AppError } from '../../core/errors.ts'
 import {
   arrayElements,
+  listParts,
   type ParameterValue,
   parameterColumns,
   parameterCount,
+  statementsOf,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
 import type { AnswerColumn } from './answer-writer.ts'
 import { arrayParameter, parameterText } from './binary-values.ts'
+import { type CursorStatement, executeStatement } from './cursor-statements.ts'
 import type { Fields } from './messages.ts'
 import { castType, columnType, elementOf, PG, scalarOf } from './pg-types.ts'
 import type { Prepared, RunResult } from './portals.ts'
 import type { PgSession } from './session-statements.ts'
-import { READS, SESSION_WORDS } from './statement-words.ts'
+import { notThere, READS, SESSION_WORDS } from './statement-words.ts'
 
 /** PostgreSQL's type of each `$n`: the client's, or a guess from its context. */
-export function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
+function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
   const length = Math.max(given.length, parameterCount(sql))
   return Array.from({ length }, (_, index) => given[index] || guessedType(sql, index + 1))
 }
@@ -56,6 +60,30 @@ export async function withColumnTypes(
   return { ...prepared, oids }
 }
 
+/** The types that PREPARE declares, by their names in PostgreSQL. */
+function declaredTypes(names: string): readonly number[] {
+  return listParts(names).map((name) => (/^unknown$/i.test(name) ? 0 : namedType(name)))
+}
+
+/** A prepared statement with the arguments of EXECUTE in place of its `$n`. @throws AppError `sql_missing_parameter` */
+function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
+  const parts = listParts(values)
+  if (parts.length !== oids.length) {
+    const counts = `it has ${oids.length} parameters, and EXECUTE gives ${parts.length} values`
+    throw new AppError('sql_missing_parameter', `prepared statement "${name}": ${counts}`)
+  }
+  const shown = parts.map((part, index) => argumentValue(part, oids[index] ?? 0))
+  return withParameters(sql, shown).sql
+}
+
+function argumentValue(part: string, oid: number): ParameterValue {
+  const cast = castType(oid)
+  const isText = /^'(?:[^']|'')*'$/.test(part)
+  if (isText && cast !== null && cast !== 'VARCHAR')
+    return { text: `${part}::${cast}`, cast, isSql: true }
+  return { text: isText || /^-?[\w.]+$/.test(part) ? part : `(${part})`, cast, isSql: true }
+}
+
 /** The rest of a Bind message: values of the parameters, and formats of the columns. */
 export function boundValues(fields: Fields, oids: readonly number[]) {
   const sent = Array.from({ length: fields.int16() }, () => fields.int16())
@@ -86,13 +114,22 @@ export function knownColumns(
   return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
 }
 
+export async function columnOids({ columns }: RunResult): Promise<readonly number[]> {
+  return (columns ?? []).map(({ type }) => columnType(type).oid)
+}
+
 export async function describedColumns({ batches }: RunResult): Promise<readonly AnswerColumn[]> {
   const rows: (readonly ResultValue[])[] = []
   for await (const batch of batches) rows.push(...batch)
   return rows.map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
-function parameterValue(bytes: Buffer | null, oid: number, isBinary: boolean): ParameterValue {
+/** @param oid of its type @throws AppError `invalid_request` */
+export function parameterValue(
+  bytes: Buffer | null,
+  oid: number,
+  isBinary: boolean,
+): ParameterValue {
   const cast = castType(oid)
   if (bytes === null) return { text: null, cast }
   if (elementOf(oid) === undefined) {
@@ -115,10 +152,16 @@ function guessedType(sql: string, number: number): number {
   const cast = new RegExp(`\\$${number}\\s*::\\s*(\\w+)(\\[\\])?`, 'i').exec(sql)
   if (cast !== null) {
     const [, name = '', list = ''] = cast
-    return columnType((CAST_NAMES[name.toUpperCase()] ?? name.toUpperCase()) + list).oid
+    return namedType(name + list)
   }
   const isCount = new RegExp(`\\b(limit|offset)\\s+\\$${number}\\b`, 'i').test(sql)
   return isCount ? columnType('BIGINT').oid : PG.TEXT.oid
+}
+
+/** By a name in PostgreSQL, `int4[]`. */
+function namedType(text: string): number {
+  const [, name = '', list = ''] = /^(.*?)((?:\[\d*\])*)$/s.exec(text.toUpperCase()) ?? []
+  return columnType((CAST_NAMES[name.trim()] ?? name.trim()) + list).oid
 }
 
 const CAST_NAMES: Readonly<Record<string, string>> = {
@@ -135,4 +178,58 @@ const CAST_NAMES: Readonly<Record<string, string>> = {
   TEXT: 'VARCHAR',
   TIMESTAMPTZ: 'TIMESTAMP WITH TIME ZONE',
   TIMETZ: 'TIME WITH TIME ZONE',
+}
+
+const STATEMENTS_MAX = 1_000
+
+/** The prepared statements of one connection, by name: of the protocol and of SQL. */
+export class PreparedStatements {
+  readonly #prepared = new Map<string, Prepared>()
+
+  /** @throws AppError `sql_unknown_name` */
+  get(name: string): Prepared {
+    const found = this.#prepared.get(name)
+    if (found === undefined) throw notThere('prepared statement', name)
+    return found
+  }
+
+  /** @throws AppError `sql_syntax`, `too_busy` */
+  add(name: string, sql: string, given: readonly number[]): void {
+    if (statementsOf(sql).length > 1) {
+      const message = 'cannot insert multiple commands into a prepared statement'
+      throw new AppError('sql_syntax', message)
+    }
+    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
+      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
+      throw new AppError('too_busy', limit)
+    }
+    this.#prepared.set(name, { sql, oids: parameterTypes(sql, given), given })
+  }
+
+  /** Keeps one of SQL. @throws AppError `relation_exists` */
+  declare({ name, types, sql }: Extract<CursorStatement, { kind: 'prepare' }>): void {
+    if (this.#prepared.has(name)) {
+      throw new AppError('relation_exists', `prepared statement "${name}" already exists`)
+    }
+    this.add(name, sql, declaredTypes(types))
+  }
+
+  /** With types that are known only now. */
+  replace(name: string, prepared: Prepared): void {
+    this.#prepared.set(name, prepared)
+  }
+
+  /** @param name null: all */
+  close(name: string | null): void {
+    if (name === null) this.#prepared.clear()
+    else this.#prepared.delete(name)
+  }
+
+  /** EXECUTE as the statement it runs, which passes every check as if the client had sent it; others as they are. */
+  executed(sql: string): string {
+    const executed = executeStatement(sql)
+    if (executed === undefined) return sql
+    const { name, values } = executed
+    return withArguments(name, this.get(name), values)
+  }
 }

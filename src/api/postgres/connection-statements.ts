@@ -5,10 +5,11 @@ import { copyStatement, statementsOf } from '../../query/postgres/statement-text
 import type { AnswerWriter } from './answer-writer.ts'
 import {
   boundValues,
+  columnOids,
   describedColumns,
   describing,
   knownColumns,
-  parameterTypes,
+  PreparedStatements,
   typeQuestion,
   withColumnTypes,
 } from './bound-parameters.ts'
@@ -30,7 +31,6 @@ import {
   ENDS,
   firstSchema,
   isAnswered,
-  notThere,
   tagOf,
   transactionFailed,
 } from './statement-words.ts'
@@ -51,14 +51,12 @@ export interface StatementDeps {
   readonly send: () => Promise<void>
 }
 
-const STATEMENTS_MAX = 1_000
-
 export class ConnectionStatements {
   readonly #database: string
   readonly #deps: StatementDeps
   readonly #out: AnswerWriter
   readonly #session: PgSession
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #prepared = new PreparedStatements()
   readonly #portals: Portals
   readonly #closed = new AbortController()
   #running: AbortController | null = null
@@ -111,7 +109,8 @@ export class ConnectionStatements {
     try {
       const statements = statementsOf(text)
       if (statements.length === 0) this.#out.begin('I').end()
-      for (const sql of statements) {
+      for (const written of statements) {
+        const sql = this.#prepared.executed(written)
         if (this.#session.state === 'E' && !ENDS.test(sql)) throw transactionFailed()
         if (await this.#control(sql, true)) continue
         const copied = await this.#copied(sql, true)
@@ -143,7 +142,7 @@ export class ConnectionStatements {
     const answer = this.#session.answer(sql)
     if (answer === undefined) return false
     if (answer.tag.startsWith('DISCARD')) {
-      this.#prepared.clear()
+      this.#prepared.close(null)
       this.#portals.closeAll()
     }
     if (answer.changed !== undefined) {
@@ -166,7 +165,10 @@ export class ConnectionStatements {
     const statement = cursorStatement(sql)
     if (statement === undefined) return false
     const { kind, name } = statement
-    if (kind === 'declare') {
+    if (kind === 'prepare') {
+      this.#prepared.declare(statement)
+      this.#out.complete('PREPARE')
+    } else if (kind === 'declare') {
       const prepared = { sql: statement.select, oids: [], given: [] }
       this.#portals.set(name, { prepared, values: [], formats: [], running: null })
       this.#out.complete('DECLARE CURSOR')
@@ -177,7 +179,7 @@ export class ConnectionStatements {
       else this.#portals.close(name)
       this.#out.complete('CLOSE CURSOR')
     } else {
-      for (const one of name === null ? this.#prepared.keys() : [name]) this.#prepared.delete(one)
+      this.#prepared.close(name)
       this.#out.complete('DEALLOCATE')
     }
     return true
@@ -207,33 +209,18 @@ export class ConnectionStatements {
 
   parse(fields: Fields): void {
     const name = fields.text()
-    const sql = fields.text()
+    const sql = this.#prepared.executed(fields.text())
     const given = Array.from({ length: fields.int16() }, () => fields.int32() >>> 0)
-    if (statementsOf(sql).length > 1) {
-      const message = 'cannot insert multiple commands into a prepared statement'
-      throw new AppError('sql_syntax', message)
-    }
-    if (!this.#prepared.has(name) && this.#prepared.size >= STATEMENTS_MAX) {
-      const limit = `A connection has ${STATEMENTS_MAX} prepared statements at most`
-      throw new AppError('too_busy', limit)
-    }
-    const oids = parameterTypes(sql, given)
-    this.#prepared.set(name, { sql, oids, given })
+    this.#prepared.add(name, sql, given)
     this.#out.begin('1').end()
   }
 
   bind(fields: Fields): void {
     const portalName = fields.text()
-    const prepared = this.#named(fields.text())
+    const prepared = this.#prepared.get(fields.text())
     const { values, formats } = boundValues(fields, prepared.oids)
     this.#portals.set(portalName, { prepared, values, formats, running: null })
     this.#out.begin('2').end()
-  }
-
-  #named(name: string): Prepared {
-    const found = this.#prepared.get(name)
-    if (found === undefined) throw notThere('prepared statement', name)
-    return found
   }
 
   async describe(fields: Fields): Promise<void> {
@@ -261,13 +248,13 @@ export class ConnectionStatements {
 
   /** The statement with its parameters' types, which the client wants to hear. */
   async #typed(name: string): Promise<Prepared> {
-    const prepared = this.#named(name)
+    const prepared = this.#prepared.get(name)
     const question = typeQuestion(prepared)
     if (question === undefined) return prepared
     const typed = await this.#run({ sql: question, params: {} }, (answer) => {
       return withColumnTypes(prepared, answer)
     })
-    this.#prepared.set(name, typed)
+    this.#prepared.replace(name, typed)
     return typed
   }
 
@@ -331,7 +318,7 @@ export class ConnectionStatements {
     const isPortal = fields.bytes(1)?.toString() === 'P'
     const name = fields.text()
     if (isPortal) this.#portals.close(name)
-    else this.#prepared.delete(name)
+    else this.#prepared.close(name)
     this.#out.begin('3').end()
   }
 
@@ -374,11 +361,12 @@ export class ConnectionStatements {
     const copy = copyStatement(sql)
     if (copy === undefined) return 'no'
     if (copy.direction === 'in') {
-      const rows = new CopyIn(copy, (insert) => {
-        return this.#run({ sql: insert, params: {} }, async ({ affectedRows }) => affectedRows ?? 0)
+      const oids = await this.#run({ sql: `${copy.select} LIMIT 0`, params: {} }, columnOids)
+      const rows = new CopyIn(copy, oids, (insert) => {
+        return this.#run(insert, async ({ affectedRows }) => affectedRows ?? 0)
       })
       this.#copyIn = { rows, isSimple }
-      this.#out.copyResponse('G', Math.max(1, copy.columns.length), 0)
+      this.#out.copyResponse('G', oids.length, copy.format === 'binary' ? 1 : 0)
       return 'waits'
     }
     const count = await this.#run({ sql: copy.select, params: {} }, (result) => {

@@ -1,18 +1,23 @@
 /** COPY: rows out of a SELECT as lines of text or CSV or in the binary form, and in as INSERT statements of many rows. */
-import { literal, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import type { CopyStatement } from '../../query/postgres/statement-text.ts'
+import {
+  type CopyStatement,
+  insertStatement,
+  type ParameterValue,
+} from '../../query/postgres/statement-text.ts'
 import type { AnswerWriter } from './answer-writer.ts'
 import { writeBinary } from './binary-values.ts'
+import { parameterValue } from './bound-parameters.ts'
 import { type ColumnType, columnType, textValue } from './pg-types.ts'
-import type { RunResult } from './portals.ts'
+import type { CopyEncoding, RunResult } from './portals.ts'
 
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 /** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+const SIGNATURE_BYTES = 11
 const BINARY_END = -1
 
 /** @param send sends what is written so far @returns the number of rows */
@@ -30,12 +35,22 @@ export async function copyOut(
     const names = shown.map(({ name }) => name)
     writeLine(out, names, [], copy)
   }
-  if (copied !== undefined && isPlainCopy(copy) && shown.every(({ type }) => PLAIN.test(type))) {
-    const lines = await writeLines(out, copied(), send)
-    out.begin('c').end()
-    return lines
-  }
   let count = 0
+  const encoding = encodingOf(copy)
+  const plain = isBinary ? PLAIN_BINARY : PLAIN
+  if (copied !== undefined && encoding !== null && shown.every(({ type }) => plain.test(type))) {
+    for await (const rows of copied(encoding)) {
+      for (let start = 0; start < rows.length; count += 1) {
+        const end = ENDS[copy.format](rows, start)
+        if (isBinary) beginBinary(out, count === 0)
+        else out.begin('d')
+        out.raw(rows.subarray(start, end)).end()
+        start = end
+        if (out.isFull) await send()
+      }
+    }
+    return copyEnd(out, count, isBinary)
+  }
   for await (const batch of batches) {
     for (const row of batch) {
       if (isBinary) writeBinaryRow(out, row, types, count === 0)
@@ -44,6 +59,10 @@ export async function copyOut(
       if (out.isFull) await send()
     }
   }
+  return copyEnd(out, count, isBinary)
+}
+
+function copyEnd(out: AnswerWriter, count: number, isBinary: boolean): number {
   if (isBinary) {
     beginBinary(out, count === 0)
     out.int16(BINARY_END).end()
@@ -56,35 +75,40 @@ export async function copyOut(
 const PLAIN =
   /^(?:BIGINT|BOOLEAN|DATE|DECIMAL\((?:\d|1[0-8]),\d+\)|DOUBLE|FLOAT|INTEGER|SMALLINT|TIMESTAMP(?: WITH TIME ZONE)?|TINYINT|U(?:INTEGER|SMALLINT|TINYINT)|VARCHAR)$/
 
-function isPlainCopy({ format, delimiter, nullText }: CopyStatement): boolean {
-  return format === 'text' && delimiter === '\t' && nullText === '\\N'
+/** The integers among them that PostgreSQL has too. */
+const PLAIN_BINARY =
+  /^(?:BIGINT|BOOLEAN|DATE|DECIMAL\((?:\d|1[0-8]),\d+\)|DOUBLE|FLOAT|INTEGER|SMALLINT|TIMESTAMP(?: WITH TIME ZONE)?|VARCHAR)$/
+
+/** null: only the rows' values can be written like this. */
+function encodingOf({ format, delimiter, nullText }: CopyStatement): CopyEncoding | null {
+  if (format === 'binary') return 'copy-binary'
+  if (format === 'csv') return delimiter === ',' && nullText === '' ? 'copy-csv' : null
+  return delimiter === '\t' && nullText === '\\N' ? 'copy' : null
 }
 
 const LINE_END = 10
+const QUOTE = 34
 
-/** Each line as its own message, as clients count them. @returns the number of rows */
-async function writeLines(
-  out: AnswerWriter,
-  pieces: AsyncIterable<Uint8Array>,
-  send: () => Promise<void>,
-): Promise<number> {
-  let count = 0
-  let rest: Uint8Array = new Uint8Array()
-  for await (const piece of pieces) {
-    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
-    let start = 0
-    for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
-      out
-        .begin('d')
-        .raw(bytes.subarray(start, end + 1))
-        .end()
-      start = end + 1
-      count += 1
-      if (out.isFull) await send()
+/** Where the row ends that starts at an offset: each is sent as its own message, as clients count them. */
+const ENDS = {
+  text: (bytes: Uint8Array, start: number) => bytes.indexOf(LINE_END, start) + 1,
+  csv: (bytes: Uint8Array, start: number) => {
+    let isQuoted = false
+    let at = start
+    while (isQuoted || bytes[at] !== LINE_END) {
+      if (bytes[at] === QUOTE) isQuoted = !isQuoted
+      at += 1
     }
-    rest = bytes.subarray(start)
-  }
-  return count
+    return at + 1
+  },
+  binary: (bytes: Uint8Array, start: number) => {
+    const view = new DataView(bytes.buffer, bytes.byteOffset)
+    let at = start + 2
+    for (let count = view.getInt16(start); count > 0; count -= 1) {
+      at += 4 + Math.max(0, view.getInt32(at))
+    }
+    return at
+  },
 }
 
 /** Clients expect the header in one message with the first row. */
@@ -147,24 +171,29 @@ function escapedCell(value: string, delimiter: string): string {
 
 const NEEDS_ESCAPE = /[\\\t\n\r]/
 
+type Inserted = (statement: ReturnType<typeof insertStatement>) => Promise<number>
+
 /** Stores each batch as it fills: a later failure reports how many rows are stored. */
 export class CopyIn {
   readonly #copy: CopyStatement
-  readonly #insert: (sql: string) => Promise<number>
+  /** PostgreSQL's type of each column. */
+  readonly #oids: readonly number[]
+  readonly #insert: Inserted
   readonly #decoder = new TextDecoder()
+  /** What has arrived of the next row: text, or bytes of the binary form. */
   #text = ''
-  #rows: (readonly (string | null)[])[] = []
+  #bytes: Buffer = Buffer.alloc(0)
+  #rows: (readonly ParameterValue[])[] = []
   #stored = 0
   #isHeaderDue: boolean
+  #isOver = false
   #failure: { readonly error: unknown } | null = null
 
-  constructor(copy: CopyStatement, insert: (sql: string) => Promise<number>) {
+  constructor(copy: CopyStatement, oids: readonly number[], insert: Inserted) {
     this.#copy = copy
+    this.#oids = oids
     this.#insert = insert
-    this.#isHeaderDue = copy.hasHeader
-    if (copy.format === 'binary') {
-      throw new AppError('sql_not_supported', 'COPY FROM reads text or CSV, not the binary format')
-    }
+    this.#isHeaderDue = copy.hasHeader || copy.format === 'binary'
   }
 
   /** After a failure, the rest is read and dropped: clients learn of it after sending everything. */
@@ -178,20 +207,41 @@ export class CopyIn {
   }
 
   async #take(bytes: Uint8Array): Promise<void> {
-    this.#text += this.#decoder.decode(bytes, { stream: true })
-    await this.#takeLines(false)
-    if (this.#text.length > LINE_BYTES_MAX) {
-      throw new AppError('statement_too_large', 'A line of COPY is longer than 16 MB')
+    if (this.#copy.format === 'binary') {
+      await this.#takeBinary(Buffer.concat([this.#bytes, bytes]))
+    } else {
+      this.#text += this.#decoder.decode(bytes, { stream: true })
+      await this.#takeLines(false)
+    }
+    if (this.#text.length + this.#bytes.length > LINE_BYTES_MAX) {
+      throw new AppError('statement_too_large', 'A row of COPY is longer than 16 MB')
     }
   }
 
   /** @returns the number of stored rows */
   async end(): Promise<number> {
     if (this.#failure !== null) throw this.#failure.error
-    this.#text += this.#decoder.decode()
-    await this.#takeLines(true)
+    if (this.#copy.format !== 'binary') {
+      this.#text += this.#decoder.decode()
+      await this.#takeLines(true)
+    } else if (!this.#isOver) {
+      throw malformed('the data ends before its trailer')
+    }
     await this.#store()
     return this.#stored
+  }
+
+  async #takeBinary(bytes: Buffer): Promise<void> {
+    let at = this.#isHeaderDue ? binaryStart(bytes) : 0
+    this.#isHeaderDue = at === -1
+    while (at !== -1 && !this.#isOver) {
+      const row = binaryRow(bytes, at)
+      if (row === undefined) break
+      at = row.end
+      this.#isOver = row.cells === null
+      if (row.cells !== null) await this.#add(row.cells, true)
+    }
+    this.#bytes = this.#isOver ? Buffer.alloc(0) : bytes.subarray(Math.max(0, at))
   }
 
   async #takeLines(isLast: boolean): Promise<void> {
@@ -199,26 +249,29 @@ export class CopyIn {
     const { rows, rest } = lines(this.#text, this.#copy, isLast)
     this.#text = rest
     for (const row of rows) {
-      if (this.#isHeaderDue) {
-        this.#isHeaderDue = false
-        continue
-      }
-      this.#rows.push(row)
-      if (this.#rows.length >= ROWS_PER_INSERT) await this.#store()
+      const isHeader = this.#isHeaderDue
+      this.#isHeaderDue = false
+      const cells = row.map((cell) => (cell === null ? null : Buffer.from(cell)))
+      if (!isHeader) await this.#add(cells, false)
     }
+  }
+
+  async #add(cells: readonly (Buffer | null)[], isBinary: boolean): Promise<void> {
+    if (cells.length !== this.#oids.length) {
+      throw malformed(`a row has ${cells.length} values, not ${this.#oids.length}`)
+    }
+    this.#rows.push(
+      cells.map((cell, index) => parameterValue(cell, this.#oids[index] ?? 0, isBinary)),
+    )
+    if (this.#rows.length >= ROWS_PER_INSERT) await this.#store()
   }
 
   async #store(): Promise<void> {
     const rows = this.#rows
     if (rows.length === 0) return
     this.#rows = []
-    const { table, columns } = this.#copy
-    const names = columns.length === 0 ? '' : ` (${columns.map(quote).join(', ')})`
-    const values = rows.map((row) => {
-      return `(${row.map((cell) => (cell === null ? 'NULL' : literal(cell))).join(', ')})`
-    })
     try {
-      await this.#insert(`INSERT INTO ${table}${names} VALUES ${values.join(', ')}`)
+      await this.#insert(insertStatement(this.#copy, rows))
     } catch (error) {
       if (!(error instanceof AppError) || this.#stored === 0) throw error
       const message = `${error.message}; the first ${this.#stored} rows are stored`
@@ -226,6 +279,38 @@ export class CopyIn {
     }
     this.#stored += rows.length
   }
+}
+
+function malformed(what: string): AppError {
+  return new AppError('invalid_request', `COPY: ${what}`)
+}
+
+/** Where the rows begin; -1: the header has not arrived whole. */
+function binaryStart(bytes: Buffer): number {
+  if (bytes.length < BINARY_HEADER.length) return -1
+  if (!bytes.subarray(0, SIGNATURE_BYTES).equals(BINARY_HEADER.subarray(0, SIGNATURE_BYTES))) {
+    throw malformed('the data does not begin as the binary format does')
+  }
+  const start = BINARY_HEADER.length + bytes.readUInt32BE(BINARY_HEADER.length - 4)
+  return bytes.length < start ? -1 : start
+}
+
+/** The row at an offset; no cells: the trailer. undefined: it has not arrived whole. */
+function binaryRow(bytes: Buffer, start: number) {
+  if (bytes.length < start + 2) return undefined
+  const count = bytes.readInt16BE(start)
+  const cells: (Buffer | null)[] = []
+  let at = start + 2
+  for (let index = 0; index < count; index += 1) {
+    if (bytes.length < at + 4) return undefined
+    const length = bytes.readInt32BE(at)
+    if (length < -1) throw malformed(`a value has ${length} bytes`)
+    at += 4
+    if (bytes.length < at + length) return undefined
+    cells.push(length === -1 ? null : bytes.subarray(at, at + length))
+    at += Math.max(0, length)
+  }
+  return { cells: count === BINARY_END ? null : cells, end: at }
 }
 
 interface Lines {

@@ -1,6 +1,13 @@
-/** DECLARE, FETCH and CLOSE, with which drivers read large results, and DEALLOCATE. */
+/** DECLARE, FETCH and CLOSE, with which drivers read large results; PREPARE, EXECUTE and DEALLOCATE of psql and poolers. */
 
 export type CursorStatement =
+  | {
+      readonly kind: 'prepare'
+      readonly name: string
+      /** The declared types, separated by commas. */
+      readonly types: string
+      readonly sql: string
+    }
   | { readonly kind: 'declare'; readonly name: string; readonly select: string }
   | {
       readonly kind: 'fetch'
@@ -24,6 +31,18 @@ const FETCH = new RegExp(
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')
 
+const PREPARE = new RegExp(
+  `^\\s*prepare\\s+${CURSOR_NAME}\\s*(?:\\(((?:[^()]|\\([^()]*\\))*)\\))?\\s*\\bas\\s+(.+)$`,
+  'is',
+)
+const EXECUTE = new RegExp(`^\\s*execute\\s+${CURSOR_NAME}\\s*(?:\\((.*)\\))?\\s*$`, 'is')
+
+/** A statement prepared before, and the text of its arguments; undefined: another statement. */
+export function executeStatement(sql: string) {
+  const [, name, values = ''] = EXECUTE.exec(sql) ?? []
+  return name === undefined ? undefined : { name: cursorName(name), values }
+}
+
 /** undefined: another statement. */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
@@ -37,6 +56,11 @@ export function cursorStatement(sql: string): CursorStatement | undefined {
     const isAll = /all/i.test(`${word} ${number}`)
     const count = isAll ? null : Number(number === '' ? 1 : number)
     return { kind: 'fetch', name: cursorName(name), count, isMove: verb.toLowerCase() === 'move' }
+  }
+  const prepared = PREPARE.exec(sql)
+  if (prepared !== null) {
+    const [, name = '', types = '', body = ''] = prepared
+    return { kind: 'prepare', name: cursorName(name), types, sql: body }
   }
   const ended = END.exec(sql)
   if (ended === null) return undefined

@@ -1,5 +1,5 @@
 /** Prepared statements with their values, whose rows are read as far as the client wants them. */
-import type { ResultValue } from '../../core/domain/query-result.ts'
+import type { ResultValue, RowEncoding } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type ParameterValue, withParameters } from '../../query/postgres/statement-text.ts'
 import type { AnswerColumn } from './answer-writer.ts'
@@ -16,12 +16,14 @@ export interface RunOptions {
   readonly isReadOnly: boolean
 }
 
+export type CopyEncoding = Exclude<RowEncoding, 'arrow' | 'csv' | 'ndjson'>
+
 /** The result of a statement: rows as they arrive, or the number changed. */
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
-  /** All rows as lines of COPY's text format, read instead of `batches`; unset: only as `batches`. */
-  readonly copied?: () => AsyncIterable<Uint8Array>
+  /** All rows as COPY writes them, in pieces of whole rows, read instead of `batches`; unset: only as `batches`. */
+  readonly copied?: (encoding: CopyEncoding) => AsyncIterable<Uint8Array>
   readonly affectedRows: number | null
   readonly warnings: readonly string[]
 }

@@ -16,7 +16,7 @@ import type { ServerDeps } from '../http/request/route-context.ts'
 import type { RunningRequests } from '../http/request/running-requests.ts'
 import type { ConnectionParts } from './listen-postgres.ts'
 import { columnType, PG_TYPES } from './pg-types.ts'
-import type { RunOptions, RunResult } from './portals.ts'
+import type { CopyEncoding, RunOptions, RunResult } from './portals.ts'
 import { KNOWN_SETTINGS } from './session-statements.ts'
 
 export interface PostgresParts {
@@ -228,7 +228,7 @@ function shownResult(result: QueryResult, isExact: boolean): RunResult {
   const shown = ready === undefined ? batches : rowBatches(ready)
   const rows = isExact ? (exactBatches ?? shown) : shown
   const names = columns.map(({ name }) => name)
-  const copied = encoded && { copied: () => encoded('copy', names, true) }
+  const copied = encoded && { copied: (encoding: CopyEncoding) => encoded(encoding, names, true) }
   return { columns, batches: rows, ...copied, affectedRows: null, warnings }
 }
 

@@ -7,7 +7,7 @@ export const ENDS = /^\s*(rollback|commit|end|abort)\b/i
 export const READS =
   /^\s*(?:\(|select\b|with\b|values\b|from\b|table\b|show\b|describe\b|explain\b|evaluate\b)/i
 export const SESSION_WORDS =
-  /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|deallocate|unlisten)\b/i
+  /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|prepare|deallocate|unlisten)\b/i
 
 export function notThere(what: string, name: string): AppError {
   return new AppError('sql_unknown_name', `${what} "${name}" does not exist`)

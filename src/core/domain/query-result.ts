@@ -35,10 +35,10 @@ export interface RowStream {
 }
 
 /**
- * `arrow`: the IPC streaming format. `copy`: the text of PostgreSQL's COPY, only for columns of numbers, booleans, texts,
- * dates and timestamps. For `ndjson`, names must be distinct.
+ * `arrow`: the IPC streaming format. `copy…`: the forms of PostgreSQL's COPY, only for columns of numbers, booleans,
+ * texts, dates and timestamps. For `ndjson`, names must be distinct.
  */
-export type RowEncoding = 'arrow' | 'copy' | 'csv' | 'ndjson'
+export type RowEncoding = 'arrow' | 'copy' | 'copy-binary' | 'copy-csv' | 'csv' | 'ndjson'
 
 export type ResultValue =
   | null

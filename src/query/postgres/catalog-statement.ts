@@ -358,6 +358,7 @@ function castAt(tokens: readonly Token[], index: number, before: string): Rewrit
     const text = isKept ? operand : `${lookUp}(${operand})`
     return { text, count: length + 1, before: start }
   }
+  if (type === 'jsonb') return { text: '::JSON', count: length + 1 }
   if (type === 'char' || type === 'name') return { text: '::VARCHAR', count: length + 1 }
   return length === 3 ? { text: `::${tokens[index + length]?.text ?? ''}`, count: 4 } : undefined
 }

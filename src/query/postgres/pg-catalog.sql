@@ -151,7 +151,7 @@ CREATE VIEW pgc.pg_attribute AS
     0::SMALLINT AS attndims,
     attlen BETWEEN 1 AND 8 AS attbyval,
     'i' AS attalign,
-    'x' AS attstorage,
+    CASE WHEN attlen > 0 THEN 'p' ELSE 'x' END AS attstorage,
     '' AS attcompression,
     attnotnull,
     default_text IS NOT NULL AS atthasdef,
@@ -513,7 +513,7 @@ CREATE TABLE pgc.pg_replication_origin (roident BIGINT, roname VARCHAR);
 CREATE TABLE pgc.pg_replication_origin_status (local_id BIGINT, external_id VARCHAR, remote_lsn VARCHAR, local_lsn VARCHAR);
 CREATE TABLE pgc.pg_replication_slots (slot_name VARCHAR, plugin VARCHAR, slot_type VARCHAR, datoid BIGINT, database VARCHAR,
   temporary BOOLEAN, active BOOLEAN, active_pid INTEGER, xmin BIGINT, catalog_xmin BIGINT, restart_lsn VARCHAR,
-  confirmed_flush_lsn VARCHAR, wal_status VARCHAR, safe_wal_size BIGINT, two_phase BOOLEAN);
+  confirmed_flush_lsn VARCHAR, wal_status VARCHAR, safe_wal_size BIGINT, two_phase BOOLEAN, conflicting BOOLEAN);
 CREATE TABLE pgc.pg_rewrite (oid BIGINT, rulename VARCHAR, ev_class BIGINT, ev_type VARCHAR, ev_enabled VARCHAR, is_instead
   BOOLEAN, ev_qual VARCHAR, ev_action VARCHAR);
 CREATE TABLE pgc.pg_rules (schemaname VARCHAR, tablename VARCHAR, rulename VARCHAR, definition VARCHAR);
@@ -812,6 +812,10 @@ CREATE MACRO pgc.inet_server_addr() AS NULL::VARCHAR;
 CREATE MACRO pgc.inet_client_addr() AS NULL::VARCHAR;
 CREATE MACRO pgc.txid_current() AS 1::BIGINT;
 CREATE MACRO pgc.timezone(z, t) AS t;
+-- The parts of a format that dashboards use.
+CREATE MACRO pgc.to_char(t, f) AS replace(replace(replace(replace(replace(replace(replace(f,
+  'YYYY', strftime(t::TIMESTAMP, '%Y')), 'MM', strftime(t::TIMESTAMP, '%m')), 'DD', strftime(t::TIMESTAMP, '%d')),
+  'HH24', strftime(t::TIMESTAMP, '%H')), 'MI', strftime(t::TIMESTAMP, '%M')), 'SS', strftime(t::TIMESTAMP, '%S')), 'TZ', 'UTC');
 CREATE MACRO pgc.pg_get_keywords() AS TABLE SELECT keyword_name AS word, 'R' AS catcode, true AS barelabel,
   keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords();
 
@@ -881,6 +885,30 @@ CREATE VIEW info.triggers AS SELECT NULL::VARCHAR AS trigger_schema, NULL::VARCH
 CREATE VIEW info.table_privileges AS SELECT username AS grantor, username AS grantee, table_catalog, table_schema, table_name,
   'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS with_hierarchy FROM info.tables, pgc.session_facts;
 CREATE VIEW info.role_table_grants AS FROM info.table_privileges;
+CREATE VIEW info.information_schema_catalog_name AS SELECT db AS catalog_name FROM pgc.session_facts;
+CREATE VIEW info.enabled_roles AS SELECT username AS role_name FROM pgc.session_facts;
+CREATE VIEW info.applicable_roles AS SELECT username AS grantee, username AS role_name, 'NO' AS is_grantable
+  FROM pgc.session_facts WHERE false;
+CREATE VIEW info.column_privileges AS SELECT f.username AS grantor, f.username AS grantee, c.table_catalog, c.table_schema,
+  c.table_name, c.column_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable FROM info.columns AS c, pgc.session_facts AS f;
+CREATE VIEW info.role_column_grants AS FROM info.column_privileges;
+CREATE VIEW info.constraint_table_usage AS SELECT table_catalog, table_schema, table_name, constraint_catalog,
+  constraint_schema, constraint_name FROM info.table_constraints;
+CREATE VIEW info.check_constraints AS SELECT constraint_catalog, constraint_schema, constraint_name,
+  NULL::VARCHAR AS check_clause FROM info.table_constraints WHERE false;
+CREATE VIEW info.view_table_usage AS SELECT NULL::VARCHAR AS view_catalog, NULL::VARCHAR AS view_schema,
+  NULL::VARCHAR AS view_name, NULL::VARCHAR AS table_catalog, NULL::VARCHAR AS table_schema, NULL::VARCHAR AS table_name
+  WHERE false;
+CREATE VIEW info.domains AS SELECT NULL::VARCHAR AS domain_catalog, NULL::VARCHAR AS domain_schema,
+  NULL::VARCHAR AS domain_name, NULL::VARCHAR AS data_type, NULL::VARCHAR AS domain_default, NULL::VARCHAR AS udt_catalog,
+  NULL::VARCHAR AS udt_schema, NULL::VARCHAR AS udt_name WHERE false;
+CREATE VIEW info.parameters AS SELECT NULL::VARCHAR AS specific_catalog, NULL::VARCHAR AS specific_schema,
+  NULL::VARCHAR AS specific_name, NULL::INTEGER AS ordinal_position, NULL::VARCHAR AS parameter_mode,
+  NULL::VARCHAR AS parameter_name, NULL::VARCHAR AS data_type, NULL::VARCHAR AS udt_name WHERE false;
+CREATE VIEW info.element_types AS SELECT c.table_catalog AS object_catalog, c.table_schema AS object_schema,
+  c.table_name AS object_name, 'TABLE' AS object_type, c.dtd_identifier AS collection_type_identifier,
+  pgc.type_title(e.typname) AS data_type, 'pg_catalog' AS udt_schema, e.typname AS udt_name
+  FROM info.columns AS c JOIN pgc.types AS t ON t.typname = c.udt_name JOIN pgc.types AS e ON e.typarray = t.oid;
 CREATE VIEW info.character_sets AS SELECT NULL::VARCHAR AS character_set_catalog, NULL::VARCHAR AS character_set_schema,
   'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use;
 

@@ -1,5 +1,5 @@
 /** Statements in the form of PostgreSQL's clients: several in one text, `$1` for values, cursors and COPY. */
-import { literal } from '../../core/domain/names.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 
@@ -125,12 +125,30 @@ export function arrayElements(text: string): readonly (string | null)[] {
   return elements
 }
 
+/** The expressions of a list, separated by commas. */
+export function listParts(text: string): readonly string[] {
+  const parts: string[] = []
+  let from = 0
+  let depth = 0
+  for (const { kind, text: sign, start, end } of [...tokenize(text), END]) {
+    if (kind === 'symbol' && /^[([{]$/.test(sign)) depth += 1
+    if (kind === 'symbol' && /^[)\]}]$/.test(sign)) depth -= 1
+    const isOver = start < 0
+    if (!isOver && (depth !== 0 || sign !== ',' || kind !== 'symbol')) continue
+    parts.push(text.slice(from, isOver ? undefined : start).trim())
+    from = end
+  }
+  return parts.length === 1 && parts[0] === '' ? [] : parts
+}
+
 /** A value for a `$n`. */
 export interface ParameterValue {
   /** null: NULL. */
   readonly text: string | null
   /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
   readonly cast: string | null
+  /** `text` is SQL, inserted as it is. */
+  readonly isSql?: boolean
   /** Elements of a list. */
   readonly elements?: readonly (string | null)[]
 }
@@ -159,7 +177,7 @@ export function withParameters(
 }
 
 function valueText(
-  { text, cast, elements }: ParameterValue,
+  { text, cast, elements, isSql = false }: ParameterValue,
   at: {
     readonly isCount: boolean
     readonly number: number
@@ -167,6 +185,7 @@ function valueText(
   },
 ): string {
   if (text === null) return cast === null ? 'NULL' : `NULL::${cast}`
+  if (isSql) return text
   if (elements !== undefined) {
     const parts = elements.map((element) => (element === null ? 'NULL' : quoted(element, at)))
     return cast === null ? `[${parts.join(', ')}]` : `[${parts.join(', ')}]::${cast}`
@@ -191,6 +210,19 @@ function quoted(
   const name = `pg_value_${at.number}_${Object.keys(at.params).length}`
   at.params[name] = text
   return `:${name}`
+}
+
+/** An INSERT of these rows. */
+export function insertStatement(
+  { table, columns }: Pick<CopyStatement, 'table' | 'columns'>,
+  rows: readonly (readonly ParameterValue[])[],
+): { readonly sql: string; readonly params: Readonly<Record<string, string>> } {
+  const params: Record<string, string> = {}
+  const names = columns.length === 0 ? '' : ` (${columns.map(quote).join(', ')})`
+  const values = rows.map((row, number) => {
+    return `(${row.map((value) => valueText(value, { isCount: false, number, params })).join(', ')})`
+  })
+  return { sql: `INSERT INTO ${table}${names} VALUES ${values.join(', ')}`, params }
 }
 
 export interface CopyStatement {

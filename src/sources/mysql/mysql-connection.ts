@@ -6,6 +6,7 @@ import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-en
 import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
+  checkedColumnCount,
   checkedFields,
   checkedSize,
   type WireFormat,
@@ -300,16 +301,26 @@ class MysqlPackets implements WireFormat {
       this.#columnCount = null
       return 0
     }
-    if (this.#columnCount === null) return 0
-    if (packet[HEADER_BYTES] === EOF && packet.length <= EOF_PACKET_BYTES_MAX) {
+    const isEnd = packet[HEADER_BYTES] === EOF && packet.length <= EOF_PACKET_BYTES_MAX
+    if (this.#columnCount !== null && isEnd) {
       if (this.#isDescribed) this.#columnCount = null
       this.#isDescribed = true
       return 0
     }
-    if (!this.#isDescribed) return 0
+    if (this.#columnCount === null || !this.#isDescribed) {
+      checkedColumnCount(announcedColumns(packet))
+      return 0
+    }
     requireValues(packet, this.#columnCount)
     return this.#columnCount
   }
+}
+
+/** By the head of a result, which is a size alone; 0: another packet. */
+function announcedColumns(packet: Buffer): number {
+  const sizeBytes = SIZE_BYTES[packet[HEADER_BYTES] ?? 0]
+  if (sizeBytes === undefined || packet.length !== HEADER_BYTES + 1 + sizeBytes) return 0
+  return packet.readUIntLE(HEADER_BYTES + 1, sizeBytes)
 }
 
 /** The library reads beyond its packet if a size says so. */

@@ -5,9 +5,11 @@ import {
   DuckDBTypeId,
   type DuckDBVector,
 } from '@duckdb/node-api'
+import type { RowEncoding } from '../../core/domain/query-result.ts'
 import { csvCell, csvRow, numberFields } from '../../core/domain/shown-values.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { postgresMoment } from '../../core/time.ts'
+import { writeBinaryText } from './columnar/binary-cells.ts'
 import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'
 import {
   type CellColumn,
@@ -32,11 +34,11 @@ const VALUES_PER_LOOK = 1024
 interface LineFormat extends CellFormat {
   readonly head: string
   /** Before the cell of each column. */
-  readonly before: readonly string[]
+  readonly before: readonly (string | Uint8Array)[]
   readonly end: string
 }
 
-export type TextEncoding = 'copy' | 'csv' | 'ndjson'
+export type TextEncoding = Exclude<RowEncoding, 'arrow'>
 
 /** Pieces of one body; a failure replaces its end. */
 export async function* textPieces(
@@ -208,6 +210,25 @@ function copyFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   }
 }
 
+/** Unlike `csv`, with PostgreSQL's values and ends of lines, and without names. */
+function copyCsvFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
+  const before = names.map((_, index) => (index === 0 ? '' : ','))
+  return { ...copyFormat(names), before, nullText: '', text: writeCsvText }
+}
+
+/** The binary format: the number of values, then each with its length. */
+function copyBinaryFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
+  const count = Uint8Array.of(names.length >> 8, names.length)
+  return {
+    ...copyFormat(names),
+    before: names.map((_, index) => (index === 0 ? count : '')),
+    end: '',
+    nullText: Uint8Array.of(255, 255, 255, 255),
+    isBinary: true,
+    text: writeBinaryText,
+  }
+}
+
 /** Far dates, and numbers shown as texts: none of their characters needs an escape. */
 function copyText(text: string, { typeId }: DuckDBType): string {
   if (typeId === DuckDBTypeId.TIMESTAMP_TZ) return postgresMoment(text, '+00')
@@ -257,4 +278,10 @@ function writeJsonText(from: Uint8Array, offset: number, count: number, out: Byt
 
 const FORMATS: Readonly<
   Record<TextEncoding, (names: readonly string[]) => Omit<LineFormat, 'isExact'>>
-> = { copy: copyFormat, csv: csvFormat, ndjson: ndjsonFormat }
+> = {
+  copy: copyFormat,
+  'copy-binary': copyBinaryFormat,
+  'copy-csv': copyCsvFormat,
+  csv: csvFormat,
+  ndjson: ndjsonFormat,
+}

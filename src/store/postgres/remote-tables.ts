@@ -99,7 +99,7 @@ export async function createRemoteTables(
       content text NOT NULL, metadata json NOT NULL, typed json NOT NULL,
       context text NOT NULL, is_cut boolean NOT NULL, layout text, vector vector${size} NOT NULL,
       terms bigint[] NOT NULL, frequencies integer[] NOT NULL, term_count integer NOT NULL,
-      language text NOT NULL, revision bigint NOT NULL);
+      language text NOT NULL, revision bigint NOT NULL) WITH (toast_tuple_target = ${ROW_BYTES_MAX});
     ${storing};
     CREATE INDEX ON ${chunks} (document_id);
     CREATE INDEX ON ${chunks} (revision);
@@ -112,6 +112,9 @@ export async function createRemoteTables(
     [table, definition, dimensions],
   )
 }
+
+/** Longer rows keep some of their values beside the table, where each use of one costs a lookup. */
+const ROW_BYTES_MAX = 8160
 
 /** With their rows they are read several times faster than from beside the table, as far as a page has room. */
 const INLINE_DIMENSIONS_MAX = 1536

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   addTeas,
+  failureOf,
   int16,
   int32,
   message,
@@ -228,6 +229,8 @@ describe('a parameter', () => {
   })
 })
 
+const NOTHING = { kind: 'E', body: Buffer.alloc(0) }
+
 describe('COPY', () => {
   async function copied(sql: string): Promise<{ kinds: string; bytes: Buffer; response: Buffer }> {
     const client = await RawClient.started(open.port)
@@ -280,6 +283,64 @@ describe('COPY', () => {
     expect(fast).toContain('\t-1.50\t-0.05\t12\t0.1000000000\t1500-02-03\t-infinity\t')
     expect(fast).toContain('\t2024-01-02 03:04:05.1\t2024-01-02 03:04:05+00\t')
     expect(fast).toEndWith('\ta\\tb\\\\c\\r\\nd é\t\n')
+  })
+
+  test('writes the same rows in the fast way and in the other, as CSV and in the binary form', async () => {
+    const rows = `(1::SMALLINT, 2, 3::BIGINT, true, 1.5::FLOAT, -0.1::DOUBLE, 'a "b", c' || chr(10), DATE '1969-12-31',
+      TIMESTAMP '1969-12-31 23:59:59.5', TIMESTAMPTZ 'infinity', 10000.05::DECIMAL(18,4), -0.05::DECIMAL(4,2)),
+      (NULL, NULL, -9223372036854775808, false, 'inf', 'nan', '', DATE '-infinity', TIMESTAMP '290000-01-01 00:00:00',
+      TIMESTAMPTZ '2026-01-02 03:04:05Z', -99999999999999.9999, 0)`
+    const names = 'a, b, c, d, e, f, g, h, i, j, k, l'
+    const written = async (format: string, columns: string) => {
+      const select = `SELECT ${columns} FROM (VALUES ${rows}) AS t(${names})`
+      const { kinds, bytes } = await copied(`COPY (${select}) TO STDOUT (FORMAT ${format})`)
+      expect(kinds).toBe(`H${'d'.repeat(format === 'csv' ? 2 : 3)}cCZ`)
+      return bytes.toString(format === 'csv' ? 'utf8' : 'hex')
+    }
+    const csv = await written('csv', names)
+    expect(csv.replaceAll(/,?\n(?=$|,)/g, '\n')).toBe(
+      // A list has no fast way, and takes the others with it.
+      (await written('csv', `${names}, [] AS z`)).replaceAll(',{}\n', '\n'),
+    )
+    expect(csv).toStartWith('1,2,3,t,1.5,-0.1,"a ""b"", c\n",1969-12-31,1969-12-31 23:59:59.5,')
+    const binary = await written('binary', names)
+    const slow = await written('binary', `${names}, 7::TINYINT AS z`)
+    expect(binary.replaceAll('000cffffffff', '000dffffffff').replace('000c', '000d')).toBe(
+      slow.replaceAll('000000020007', ''),
+    )
+  })
+
+  test('reads the binary form however it is split, and refuses bytes that are not it', async () => {
+    const client = await RawClient.started(open.port)
+    const told = async (sql: string) => {
+      client.send(message('Q', text(sql)))
+      return failureOf((await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING).M
+    }
+    await told('CREATE TABLE pairs (a INTEGER, b VARCHAR[])')
+    const header = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+    const list = Buffer.from('000000010000000000000019000000010000000100000001', 'hex')
+    const row = [int16(2), int32(4), int32(7), int32(list.length + 1), list, Buffer.from('x')]
+    const sent = async (bytes: Buffer, pieceBytes: number) => {
+      client.send(message('Q', text('COPY pairs FROM STDIN (FORMAT binary)')))
+      await client.until('G')
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        client.send(message('d', bytes.subarray(at, at + pieceBytes)))
+      }
+      client.send(message('c'))
+      return failureOf((await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING).M
+    }
+    const whole = Buffer.concat([header, ...row, ...row, int16(-1)])
+    for (const size of [1, 7, 1000]) expect(await sent(whole, size)).toBeUndefined()
+    expect(await sent(whole.subarray(0, -2), 1000)).toBe('COPY: the data ends before its trailer')
+    expect(await sent(Buffer.from('7\t{x}\n'.repeat(9)), 1000)).toContain('does not begin as')
+    const short = Buffer.concat([header, int16(1), int32(4), int32(7), int16(-1)])
+    expect(await sent(short, 1000)).toBe('COPY: a row has 1 values, not 2')
+    const negative = Buffer.concat([header, int16(2), int32(-5), int32(0), int16(-1)])
+    expect(await sent(negative, 1000)).toBe('COPY: a value has -5 bytes')
+    client.send(message('Q', text("SELECT count(*) FROM pairs WHERE a = 7 AND b = ['x']")))
+    const stored = (await client.until('Z')).find(({ kind }) => kind === 'D')
+    expect(stored?.body.toString('utf8', 6)).toBe('6')
+    client.close()
   })
 
   test('a row whose text is long is one message', async () => {

@@ -99,7 +99,7 @@ const OF_MYSQL: Expected = {
   'error-of-10-mb': /more than 64 KB/,
   'local-infile': LATE,
   'wrong-sequence': BROKEN,
-  'columns-65535': LATE,
+  'columns-65535': COLUMNS,
   'columns-65535-described': COLUMNS,
   'columns-without-end': /128 MB|took longer/,
   'prepared-columns-65535': LATE,

@@ -10,6 +10,15 @@ export interface RowRange {
   readonly count: number
 }
 
+/** The values of a type of fixed width. */
+export interface FixedValues {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+}
+
+/** Writes a value; false: it is not one of the frequent ones. */
+export type FixedWriter = (values: FixedValues, row: number, out: ByteBuffer) => boolean
+
 /** Bytes that grow as they are written. */
 export class ByteBuffer {
   bytes: Uint8Array

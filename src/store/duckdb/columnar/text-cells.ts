@@ -7,9 +7,12 @@ import {
 } from '@duckdb/node-api'
 import type { ResultValue } from '../../../core/domain/query-result.ts'
 import { converterOf, exactConverterOf } from '../../../core/domain/shown-values.ts'
+import { binaryWriterOf } from './binary-cells.ts'
 import {
   ByteBuffer,
   copyTexts,
+  type FixedValues,
+  type FixedWriter,
   isValid,
   itemBytes,
   type RowRange,
@@ -18,13 +21,15 @@ import {
 
 /** How a line format writes its cells. */
 export interface CellFormat {
-  readonly nullText: string
+  readonly nullText: string | Uint8Array
   /** Texts for what a number of JSON cannot say. */
   readonly isExact: boolean
   /** Around the text of a date. */
   readonly quote: string
   /** Set where cells are as PostgreSQL writes them: short booleans and seconds, zones, every digit of a DECIMAL's scale. */
   readonly isPostgres?: boolean
+  /** Set where cells are PostgreSQL's binary ones. */
+  readonly isBinary?: boolean
   /** Writes the text at that position, as UTF-8. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
   /** The format's text for any other value. */
@@ -50,10 +55,8 @@ export function cellColumn(type: DuckDBType, format: CellFormat): CellColumn {
   return write === null ? slow : new FixedColumn(write, slow)
 }
 
-/** Writes a value; false: it is not one of the frequent ones. */
-type FixedWriter = (words: FixedValues, row: number, out: ByteBuffer) => boolean
-
 function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
+  if (format.isBinary === true) return binaryWriterOf(type)
   if (type instanceof DuckDBDecimalType) return decimalWriter(type, format)
   switch (type.typeId) {
     case DuckDBTypeId.BOOLEAN: {
@@ -95,11 +98,6 @@ function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
     default:
       return null
   }
-}
-
-interface FixedValues {
-  readonly bytes: Uint8Array
-  readonly view: DataView
 }
 
 const HIGH = 2 ** 32
@@ -233,7 +231,11 @@ class TextColumn implements CellColumn {
 const encoder = new TextEncoder()
 
 /** For texts that are mostly short and ASCII. */
-export function written(out: ByteBuffer, text: string): true {
+export function written(out: ByteBuffer, text: string | Uint8Array): true {
+  if (typeof text !== 'string') {
+    out.append(text)
+    return true
+  }
   const { length } = text
   out.reserve(length * 3)
   const { bytes } = out
