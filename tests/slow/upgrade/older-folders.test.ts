@@ -57,7 +57,13 @@ for (const name of packed) {
       }
       const question = { messages: [{ question: 'Which tea has no caffeine?', answer: '' }] }
       const agent = '/api/projects/mindsdb/agents/sommelier/completions'
-      expect((await call(url, 'POST', agent, question)).text).toContain('Rooibos')
+      // Terms by the rules of an earlier version are made again in the background; until then, only meaning is compared.
+      let answer = ''
+      for (let tries = 0; tries < 100 && !answer.includes('Rooibos'); tries++) {
+        if (tries > 0) await Bun.sleep(200)
+        answer = (await call(url, 'POST', agent, question)).text
+      }
+      expect(answer).toContain('Rooibos')
       const rows = [{ id: 4, content: 'Oolong is between green and black tea', price: 8 }]
       const put = await call(url, 'PUT', `${KBS}/teas`, { knowledge_base: { rows } })
       expect(put).toEqual({ status: 200, text: '""' })
