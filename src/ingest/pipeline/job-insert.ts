@@ -102,6 +102,11 @@ export class JobInsert {
     this.#onDisk = this.#next
   }
 
+  /** null: the client waits for it. */
+  get jobId(): number | null {
+    return this.#job?.job.id ?? null
+  }
+
   /** For a new or continued job. */
   static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
     // The job itself wrote its checkpoint.
