@@ -270,6 +270,8 @@ export async function adoptDefinition(
   const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   const isOwn = ([name]: readonly [string, unknown]) => !SHARED_PARAMS.has(name)
   const changes: KnowledgeBaseChanges = {
+    // A column that the shared definition does not name is the default again.
+    ...{ contentColumns: null, metadataColumns: null, idColumn: null },
     ...columnFields(read),
     preprocessing: preprocessingOf(read.object('preprocessing'), kb.preprocessing),
     params: {
