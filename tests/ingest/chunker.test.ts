@@ -93,18 +93,6 @@ describe('Markdown', () => {
     expect(found.every((one) => long.slice(one.startChar, one.endChar) === one.content)).toBe(true)
     expect(found.at(-1)?.content).toBe('# B\nend')
   })
-
-  test('the fence that closes long code is not a chunk of its own', () => {
-    const lines = Array.from({ length: 7 }, (_, at) => `const line${at} = 12345`)
-    const code = `# A\n\n\`\`\`js\n${lines.join('\n')}\n\`\`\`\n\nEnd of it.`
-    const found = chunks('markdown_chunking', code, 80)
-    expect(found.map(({ content }) => content)).toEqual([
-      `# A\n\n\`\`\`js\n${lines.slice(0, 3).join('\n')}`,
-      lines.slice(3).join('\n'),
-      'End of it.',
-    ])
-    expect(found[0]?.between).toContain('```')
-  })
 })
 
 describe('JSON', () => {

@@ -257,13 +257,9 @@ function* markdownLines(
   const below = limitsBelow(limits, header)
   const limitsAt = (startChar: number) => (startChar < rowsStart ? limits : below)
   for (const span of chunkLines(text, { startChar: start, endChar: end }, limitsAt)) {
-    // The closing fence alone says nothing: it stays between the chunks.
-    if (kind === 'code' && LONE_FENCE.test(text.slice(span.startChar, span.endChar))) continue
     yield { ...span, repeated: kind === 'table' && span.startChar >= rowsStart ? header : '' }
   }
 }
-
-const LONE_FENCE = /^(?:`{3,}|~{3,})$/
 
 /** The line above the ruler, shortened if it is long. */
 function tableHeader(
