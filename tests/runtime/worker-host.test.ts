@@ -34,3 +34,9 @@ test('a thread that exits is said to have ended', async () => {
   host.post('exit')
   expect(await end).toBe('the thread ended with exit code 3')
 })
+
+test.skipIf(process.platform !== 'linux')('a thread that has no memory to start says so', () => {
+  const program = join(import.meta.dir, 'fixtures/thread-without-memory.ts')
+  const { stdout } = Bun.spawnSync([process.execPath, program])
+  expect(stdout.toString()).toBe('out_of_memory\n')
+})

@@ -1,4 +1,5 @@
 import { type Transferable, Worker } from 'node:worker_threads'
+import { AppError } from '../errors.ts'
 
 export interface WorkerHostOptions {
   /** Entry of the thread: a file of `workers/`. */
@@ -17,9 +18,10 @@ export class WorkerHost {
   readonly #options: WorkerHostOptions
   #hasEnded = false
 
+  /** @throws AppError `out_of_memory` if there is no room for its stack */
   constructor(options: WorkerHostOptions) {
     this.#options = options
-    this.#worker = new Worker(new URL(options.url))
+    this.#worker = started(options.url)
     this.#worker.unref()
     this.#worker.on('message', (data: unknown) => {
       if (!this.#hasEnded) options.onMessage(data)
@@ -55,5 +57,14 @@ export class WorkerHost {
     if (this.#hasEnded) return
     this.#hasEnded = true
     this.#options.onEnd(cause, exitCode)
+  }
+}
+
+function started(url: string): Worker {
+  try {
+    return new Worker(new URL(url))
+  } catch (cause) {
+    const message = 'There is no memory for another thread: try again, or raise EIDER_MEMORY_LIMIT'
+    throw new AppError('out_of_memory', message, { cause })
   }
 }
