@@ -1,6 +1,6 @@
 /** The messages to a connection: rows and their description, completion tags, failures and notices. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import type { AppError, ErrorCode } from '../../core/errors.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { positionOf } from '../../query/postgres/statement-text.ts'
 import { writeBinary } from './binary-values.ts'
 import { MessageWriter } from './messages.ts'
@@ -142,14 +142,20 @@ const SQL_STATES: Partial<Record<ErrorCode, string>> = {
   invalid_request: '22023',
 }
 
-/** Drivers prepare a statement again, or open a cursor again, where these say that it is missing. */
-const MISSING_STATES: Readonly<Record<string, string>> = {
-  cursor: '34000',
-  portal: '34000',
-  'prepared statement': '26000',
+/** Drivers prepare a statement again, or open a cursor again, when they see these. */
+const MISSING_STATES = { cursor: '34000', portal: '34000', 'prepared statement': '26000' } as const
+
+/** A name that only the connection knows. */
+export class MissingName extends AppError {
+  readonly state: string
+
+  constructor(kind: keyof typeof MISSING_STATES, name: string) {
+    super('sql_unknown_name', `${kind} "${name}" does not exist`)
+    this.state = MISSING_STATES[kind]
+  }
 }
 
-function stateOf({ code, message }: AppError): string {
-  const [, kind = ''] = /^(.+?) ".*" does not exist$/s.exec(message) ?? []
-  return MISSING_STATES[kind] ?? SQL_STATES[code] ?? 'XX000'
+function stateOf(error: AppError): string {
+  if (error instanceof MissingName) return error.state
+  return SQL_STATES[error.code] ?? 'XX000'
 }

@@ -11,14 +11,14 @@ import {
   statementsOf,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
-import type { AnswerColumn } from './answer-writer.ts'
+import { type AnswerColumn, MissingName } from './answer-writer.ts'
 import { arrayParameter, parameterText } from './binary-values.ts'
 import { type CursorStatement, executeStatement } from './cursor-statements.ts'
 import type { Fields } from './messages.ts'
 import { castType, columnType, elementOf, PG, scalarOf } from './pg-types.ts'
 import type { Prepared, RunResult } from './portals.ts'
 import type { PgSession } from './session-statements.ts'
-import { notThere, READS, SESSION_WORDS } from './statement-words.ts'
+import { READS, SESSION_WORDS } from './statement-words.ts'
 
 /** PostgreSQL's type of each `$n`: the client's, or a guess from its context. */
 function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
@@ -189,7 +189,7 @@ export class PreparedStatements {
   /** @throws AppError `sql_unknown_name` */
   get(name: string): Prepared {
     const found = this.#prepared.get(name)
-    if (found === undefined) throw notThere('prepared statement', name)
+    if (found === undefined) throw new MissingName('prepared statement', name)
     return found
   }
 

@@ -2,9 +2,8 @@
 import type { ResultValue, RowEncoding } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type ParameterValue, withParameters } from '../../query/postgres/statement-text.ts'
-import type { AnswerColumn } from './answer-writer.ts'
+import { type AnswerColumn, MissingName } from './answer-writer.ts'
 import { type ColumnType, columnType } from './pg-types.ts'
-import { notThere } from './statement-words.ts'
 
 export interface RunOptions {
   readonly sql: string
@@ -116,7 +115,7 @@ export class Portals {
   /** @throws AppError `sql_unknown_name` */
   get(name: string, kind: 'cursor' | 'portal'): Portal {
     const found = this.#portals.get(name)
-    if (found === undefined) throw notThere(kind, name)
+    if (found === undefined) throw new MissingName(kind, name)
     return found
   }
 

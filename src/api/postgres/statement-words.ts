@@ -9,10 +9,6 @@ export const READS =
 export const SESSION_WORDS =
   /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|prepare|deallocate|unlisten)\b/i
 
-export function notThere(what: string, name: string): AppError {
-  return new AppError('sql_unknown_name', `${what} "${name}" does not exist`)
-}
-
 export function transactionFailed(): AppError {
   const message = 'current transaction is aborted, commands ignored until end of transaction block'
   return new AppError('sql_failed', message)
