@@ -1,6 +1,11 @@
 /** Attributes and metadata as OpenAI's API has them: few keys, short values. */
 import { t } from 'elysia'
-import { type Row, type RowValue, shownValue } from '../../../core/domain/document.ts'
+import {
+  type Row,
+  type RowValue,
+  STANDARD_METADATA_KEYS,
+  shownValue,
+} from '../../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
@@ -68,24 +73,13 @@ export function checkedAttributes(
   return attributes
 }
 
-/** What every chunk says of its place. */
-const OF_CHUNKS: ReadonlySet<string> = new Set([
-  'chunk_index',
-  'content_column',
-  'start_char',
-  'end_char',
-  'original_doc_id',
-  'original_row_index',
-  'source',
-])
-
 /** Metadata of a document or chunk. Values other than text, numbers and booleans become JSON. */
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {
     // Stored values are limited to what a row can hold.
     const plain = shownValue(value as Row[string]) as RowValue
-    if (plain === null || OF_CHUNKS.has(key)) continue
+    if (plain === null || STANDARD_METADATA_KEYS.has(key)) continue
     const isPlain = typeof plain !== 'object'
     shown.push([key, isPlain ? plain : JSON.stringify(plain)])
   }
