@@ -16,6 +16,7 @@ import {
   KnownFiles,
   noCounts,
   postFiles,
+  UNCONFIRMED,
 } from '../ingest/send-files.ts'
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
 import { counted } from '../output.ts'
@@ -245,8 +246,9 @@ async function report(
   }
   const line = summary(counts)
   if (line !== '') output.say(line)
-  for (const { path, message } of counts.failed) {
-    output.warn(`${output.red('failed')} ${safeLine(path)}: ${safeLine(message)}`)
+  for (const { path, code, message } of counts.failed) {
+    const next = code === UNCONFIRMED ? '. Run it again with --ocr, or with --no-ocr' : ''
+    output.warn(`${output.red('failed')} ${safeLine(path)}: ${safeLine(message)}${next}`)
   }
 }
 

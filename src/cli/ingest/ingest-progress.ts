@@ -171,7 +171,7 @@ async function sendUnconfirmed(
   const scans = counts.failed.filter(({ code }) => code === UNCONFIRMED)
   if (scans.length === 0 || !isAsked) return
   for (const { path, message } of scans) {
-    output.warn(`${safeLine(path)}: ${safeLine(message.replace(/\. Run it again.*$/, ''))}`)
+    output.warn(`${safeLine(path)}: ${safeLine(message)}`)
   }
   const { createInterface } = await import('node:readline/promises')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

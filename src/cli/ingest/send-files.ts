@@ -135,9 +135,8 @@ export const UNCONFIRMED = 'ocr_unconfirmed'
 
 export function addFailed(failed: InsertFilesAnswer['failed'], counts: IngestCounts): void {
   for (const { name, code, detail } of failed) {
-    const [facts = detail] = detail.split('. Send it again')
-    const message =
-      code === UNCONFIRMED ? `${facts}. Run it again with --ocr, or with --no-ocr` : detail
+    // The server names fields of a request, which this program has as options.
+    const [message = detail] = code === UNCONFIRMED ? detail.split('. Send it again') : []
     counts.failed.push({ path: name, code, message })
   }
 }
