@@ -21,7 +21,7 @@ import {
   supervise,
 } from './ops/supervisor/supervise.ts'
 import { logStyleOf, logText } from './ops/telemetry/log-text.ts'
-import { ALLOCATOR_ENVIRONMENT, type Settings, settingsFrom } from './wiring/settings/settings.ts'
+import { MEMORY_ENVIRONMENT, type Settings, settingsFrom } from './wiring/settings/settings.ts'
 import { settingsHelp } from './wiring/settings/settings-help.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
@@ -124,7 +124,7 @@ function programWith(args: readonly string[]): string[] {
 
 function environment(): Record<string, string> {
   const poolSize = Bun.env.UV_THREADPOOL_SIZE || THREAD_POOL_SIZE
-  return { ...ALLOCATOR_ENVIRONMENT, ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
+  return { ...MEMORY_ENVIRONMENT, ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
 }
 
 function definedEnvironment(): Record<string, string> {

@@ -283,7 +283,7 @@ function refuseUnknownNames(environment: Environment): void {
   throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
 }
 
-export const ALLOCATOR_ENVIRONMENT = {
+export const MEMORY_ENVIRONMENT = {
   // For DuckDB's allocator, which reads it when the library is loaded: address space goes back to the system as pages do. It
   // counts against the memory ceiling, and one large statement would leave no room for others.
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
@@ -304,7 +304,7 @@ export function environmentOfReaders(
     return value === undefined ? [] : [[name, value] as const]
   })
   // DuckDB's calls run on Bun's thread pool.
-  return { ...Object.fromEntries(passed), ...ALLOCATOR_ENVIRONMENT, UV_THREADPOOL_SIZE: '4' }
+  return { ...Object.fromEntries(passed), ...MEMORY_ENVIRONMENT, UV_THREADPOOL_SIZE: '4' }
 }
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i

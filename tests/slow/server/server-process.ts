@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ALLOCATOR_ENVIRONMENT } from '../../../src/wiring/settings/settings.ts'
+import { MEMORY_ENVIRONMENT } from '../../../src/wiring/settings/settings.ts'
 
 const MAIN = join(import.meta.dir, '../../../src/main.ts')
 const READY_MS_MAX = 60_000
@@ -40,7 +40,7 @@ function spawn(
     {
       env: {
         ...process.env,
-        ...ALLOCATOR_ENVIRONMENT,
+        ...MEMORY_ENVIRONMENT,
         UV_THREADPOOL_SIZE: '16',
         EIDER_PORT: '0',
         ...environment,
